@@ -1,0 +1,232 @@
+"""Every knob of a run as frozen values: the single truth behind the page, the command line and the artefact.
+
+A configuration is validated once, at birth, and travels as JSON both ways. A variant is `dataclasses.replace`.
+"""
+
+import json
+import math
+import types
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+
+class Bounds(NamedTuple):
+    """The closed range of a number."""
+
+    low: float
+    high: float = math.inf
+
+
+Count = Annotated[int, Bounds(1)]
+Probability = Annotated[float, Bounds(0.0, 0.95)]
+Truncation = Literal["head", "head+tail"]
+
+
+class Checked:
+    """A dataclass whose fields are held to their annotations when it is born; a wrong one is a ValueError."""
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            _check(name, getattr(self, name), hint)
+
+
+def _check(name: str, value: Any, hint: Any) -> None:
+    options = [option for option in _options(hint) if _is_of_type(value, option)]
+    if not options:
+        raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
+    for option in options:
+        for bounds in getattr(option, "__metadata__", ()):
+            if isinstance(bounds, Bounds) and not bounds.low <= value <= bounds.high:
+                raise ValueError(f"{name}: got {value!r}, expected {_describe(option)}")
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _is_of_type(value: Any, hint: Any) -> bool:
+    base = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if get_origin(base) is Literal:
+        return any(value == choice and type(value) is type(choice) for choice in get_args(base))
+    if get_origin(base) is tuple:
+        return isinstance(value, tuple) and len(value) == len(get_args(base))
+    if base is float:
+        return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, base) and not (base is int and isinstance(value, bool))
+
+
+def _describe(hint: Any) -> str:
+    words = []
+    for option in _options(hint):
+        base = get_args(option)[0] if get_origin(option) is Annotated else option
+        text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else getattr(base, "__name__", str(base))
+        for bounds in getattr(option, "__metadata__", ()):
+            text += f" of at least {bounds.low:g}" if math.isinf(bounds.high) else f" from {bounds.low:g} to {bounds.high:g}"
+        words.append("none" if base is type(None) else text)
+    return " or ".join(words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderArchitecture(Checked):
+    """A Transformer encoder for classification (arXiv:1706.03762); the defaults are article A's."""
+
+    kind: Literal["encoder"] = "encoder"
+    vocab_size: Annotated[int, Bounds(8)] = 20_000
+    """Entries of the tokeniser at most; a small corpus fills fewer."""
+    n_classes: Annotated[int, Bounds(2)] = 2
+    """Set from the data when training starts."""
+    d_model: Count = 256
+    n_heads: Count = 8
+    n_layers: Count = 3
+    d_ff: Count = 1024
+    max_len: Count = 256
+    """Tokens read of one review."""
+    truncation: Truncation = "head"
+    """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["post", "pre"] = "post"
+    """Layer norm after each residual sum, or before each sublayer with a last one at the end (arXiv:2002.04745)."""
+    positional: Literal["none", "sinusoidal", "learned"] = "sinusoidal"
+    residual: bool = True
+    attention_scale: Literal["sqrt_d_head", "sqrt_d_model", "none"] = "sqrt_d_head"
+    """What attention logits are divided by."""
+    embedding_scale: bool = False
+    """Multiply token embeddings by sqrt(d_model)."""
+    pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
+    dropout: Probability = 0.1
+    """On each sublayer's output, on the hidden units of the feed-forward and before the classifier."""
+    embedding_dropout: Probability = 0.1
+    attention_dropout: Probability = 0.0
+    """On attention weights: costly, since it draws T x T numbers for each head."""
+    token_dropout: Probability = 0.0
+    """Share of tokens replaced by [MASK] in training."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d_model % self.n_heads:
+            raise ValueError(
+                f"n_heads: got {self.n_heads} for d_model {self.d_model}, expected a divisor of d_model, "
+                f"such as {max(n for n in range(1, self.n_heads + 1) if self.d_model % n == 0)}"
+            )
+        if self.positional == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"d_model: got {self.d_model}, expected an even number for sinusoidal positions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMArchitecture(Checked):
+    """A bidirectional LSTM whose states are pooled by one learned attention query; the defaults are article A's."""
+
+    kind: Literal["bilstm"] = "bilstm"
+    vocab_size: Annotated[int, Bounds(8)] = 20_000
+    """Entries of the tokeniser at most; a small corpus fills fewer."""
+    n_classes: Annotated[int, Bounds(2)] = 2
+    """Set from the data when training starts."""
+    d_embedding: Count = 200
+    d_hidden: Count = 256
+    """Units of each direction."""
+    n_layers: Annotated[int, Bounds(1, 2)] = 1
+    max_len: Count = 256
+    """Tokens read of one review."""
+    truncation: Truncation = "head"
+    """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
+    dropout: Probability = 0.1
+    """Between layers and before the classifier."""
+    embedding_dropout: Probability = 0.1
+    token_dropout: Probability = 0.0
+    """Share of tokens replaced by [MASK] in training."""
+
+
+Architecture = EncoderArchitecture | BiLSTMArchitecture
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(Checked):
+    """Which reviews; they are split 85/5/10 into training, validation and test by a hash of their text."""
+
+    source: str = "imdb"
+    """A name of the catalogue, or the path of a CSV or Parquet file."""
+    text_column: str = "text"
+    label_column: str = "label"
+    limit: Annotated[int, Bounds(1)] | None = None
+    """Use at most so many reviews, drawn by the seed, before they are split."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Checked):
+    """How the weights are found: AdamW (arXiv:1711.05101) on cross-entropy."""
+
+    epochs: Count = 5
+    batch_size: Count = 64
+    """Reviews in a batch of average length: batches hold about equally many tokens."""
+    lr: Annotated[float, Bounds(0.0, 10.0)] = 3e-4
+    """Highest learning rate of the schedule."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: Annotated[float, Bounds(0.0)] = 0.01
+    schedule: Literal["one-cycle", "linear", "constant", "inverse-sqrt"] = "one-cycle"
+    warmup_ratio: Annotated[float, Bounds(0.0, 1.0)] = 0.1
+    """Share of all steps in which the learning rate rises."""
+    clip_norm: Annotated[float, Bounds(0.0)] | None = 1.0
+    """Largest norm of the gradient of all parameters together; none: no clipping."""
+    label_smoothing: Annotated[float, Bounds(0.0, 0.9)] = 0.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: bfloat16 arithmetic where the machine has it, with float32 weights."""
+    backend: Literal["auto", "eager", "sdpa"] = "auto"
+    """Attention kernel in training; auto: the one measured as fastest for device and precision."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    checkpointing: Literal["auto", "on", "off"] = "auto"
+    """Recompute activations in the backward pass (arXiv:1604.06174); auto: beyond 512 tokens."""
+    weights: Literal["float32", "float16"] = "float32"
+    """Format of the stored weights; figures are always those of the stored ones."""
+    seed: Annotated[int, Bounds(0, 2**32 - 1)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(isinstance(beta, float | int) and 0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas: got {self.betas}, expected two numbers from 0 to below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(Checked):
+    """One training run, whole."""
+
+    model: Architecture = field(default_factory=EncoderArchitecture)
+    data: DataConfig = field(default_factory=DataConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+def to_json(config: Checked) -> dict[str, Any]:
+    """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
+    return json.loads(json.dumps(asdict(config)))
+
+
+def run_config_from_json(values: dict[str, Any]) -> RunConfig:
+    """The configuration that `to_json` wrote. Unknown keys are a ValueError: they may be knobs of a newer version."""
+    _refuse_unknown(RunConfig, values)
+    return RunConfig(
+        model=architecture_from_json(values["model"]),
+        data=_from_json(DataConfig, values["data"]),
+        training=_from_json(TrainingConfig, values["training"]),
+    )
+
+
+def architecture_from_json(values: dict[str, Any]) -> Architecture:
+    """The architecture that `to_json` wrote; its `kind` says which."""
+    kinds = {"encoder": EncoderArchitecture, "bilstm": BiLSTMArchitecture}
+    if values.get("kind") not in kinds:
+        raise ValueError(f"kind: got {values.get('kind')!r}, expected one of {', '.join(kinds)}")
+    return _from_json(kinds[values["kind"]], values)
+
+
+T = TypeVar("T", bound=Checked)
+
+
+def _from_json(cls: type[T], values: dict[str, Any]) -> T:
+    _refuse_unknown(cls, values)
+    return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _refuse_unknown(cls: type, values: dict[str, Any]) -> None:
+    assert is_dataclass(cls)
+    unknown = sorted(set(values) - {knob.name for knob in fields(cls)})
+    if unknown:
+        raise ValueError(f"unknown knobs {', '.join(unknown)} in {cls.__name__}: was this written by a newer version?")

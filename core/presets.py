@@ -1,0 +1,62 @@
+"""Whole configurations by name, each a function without arguments; its docstring is what a person reads."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, TrainingConfig
+
+
+def tiny() -> RunConfig:
+    """The smallest Transformer worth watching: seconds on two cores."""
+    return RunConfig(
+        model=EncoderArchitecture(
+            vocab_size=4_000, d_model=64, n_heads=4, n_layers=1, d_ff=128, max_len=128, dropout=0.0, embedding_dropout=0.1
+        ),
+        data=DataConfig(limit=5_000),
+        training=TrainingConfig(epochs=3, batch_size=32, lr=2e-3),
+    )
+
+
+def encoder_small() -> RunConfig:
+    """The encoder of article A: three layers of 256, post-norm, sinusoidal positions, mean pooling."""
+    return RunConfig()
+
+
+def encoder_base() -> RunConfig:
+    """The encoder of article D: six layers of 768, pre-norm, GELU, [CLS], 512 tokens. Made for a GPU."""
+    return RunConfig(
+        model=EncoderArchitecture(
+            vocab_size=30_522, d_model=768, n_heads=12, n_layers=6, d_ff=3072, max_len=512,
+            norm="pre", activation="gelu", pooling="cls", embedding_scale=True,
+        ),
+        training=TrainingConfig(batch_size=32, lr=1e-4),
+    )  # fmt: skip
+
+
+def encoder_two_layer() -> RunConfig:
+    """The encoder of article B: two layers, label smoothing, Adam's second beta at 0.98."""
+    return RunConfig(
+        model=replace(EncoderArchitecture(), n_layers=2),
+        training=TrainingConfig(label_smoothing=0.1, betas=(0.9, 0.98)),
+    )
+
+
+def bilstm() -> RunConfig:
+    """The BiLSTM with attention of article A: embedding 200, hidden 256."""
+    return RunConfig(model=BiLSTMArchitecture())
+
+
+PRESETS: dict[str, Callable[[], RunConfig]] = {
+    "tiny": tiny,
+    "encoder-small": encoder_small,
+    "encoder-base": encoder_base,
+    "encoder-two-layer": encoder_two_layer,
+    "bilstm": bilstm,
+}
+
+
+def preset(name: str) -> RunConfig:
+    """The configuration of that name. An unknown one is a ValueError that lists the known ones."""
+    if name not in PRESETS:
+        raise ValueError(f"preset: got {name!r}, expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]()

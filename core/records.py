@@ -1,0 +1,152 @@
+"""What travels between rooms: plain frozen values and numpy arrays, no torch, no behaviour beyond reading them.
+
+Axes: `L` layer, `H` head, `Q` query, `T` token, `C` class. Layers and heads count from 0 here and from 1 for people.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from jaxtyping import Float
+
+Span = tuple[int, int]
+"""Start and end of a piece of the typed text, in characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What a model answers for one review."""
+
+    label: str
+    probabilities: dict[str, float]
+    """By label, in the order of the classes; they sum to 1."""
+    logits: tuple[float, ...]
+    tokens_read: int
+    tokens_left_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionMap:
+    """All attention weights of one forward pass over one window of a review.
+
+    Positions are the keys: equal tokens stay apart. An encoder has a query for each token (Q = T); a BiLSTM has one layer,
+    one head and one query, the pooling's.
+    """
+
+    tokens: tuple[str, ...]
+    spans: tuple[Span, ...]
+    """Where each token stands in the typed text; an added token such as [CLS] has an empty span."""
+    weights: Float[np.ndarray, "L H Q T"]
+    """Float32, before dropout; each row over T sums to 1."""
+
+    @property
+    def largest_row_error(self) -> float:
+        """How far the sum of the worst row is from 1."""
+        return float(np.abs(self.weights.sum(-1, dtype=np.float64) - 1).max())
+
+    def received(self, layer: int | None = None, head: int | None = None) -> Float[np.ndarray, "T"]:
+        """Attention that each token receives, averaged over queries and over the heads and layers not named; sums to 1."""
+        layers = self.weights if layer is None else self.weights[layer : layer + 1]
+        heads = layers if head is None else layers[:, head : head + 1]
+        return heads.mean((0, 1, 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One review as one model read it: what it answered and where it looked, from the same forward pass."""
+
+    text: str
+    prediction: Prediction
+    windows: tuple[AttentionMap, ...]
+    """One for a review that fits max_len or is cut; more when it was read in windows, whose logits were averaged."""
+    read: tuple[Span, ...]
+    """Spans of the typed text that the model read, merged and in order; the rest was left out."""
+    training_mode: bool
+    """True if any part of the network was in training mode: then dropout makes the reading worthless."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """Accuracy among the reviews of one range of lengths."""
+
+    name: str
+    n: int
+    accuracy: float | None
+    """Fraction in [0, 1]; None where n is 0, as are both ends of the interval."""
+    low: float | None
+    high: float | None
+    """Wilson interval, 95 %."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """How well a model labels a table of reviews."""
+
+    n: int
+    accuracy: float
+    low: float
+    high: float
+    """Wilson interval of the accuracy, 95 %."""
+    f1: float
+    """Of the second class where there are two, else the mean over classes (macro)."""
+    buckets: tuple[Bucket, ...]
+
+
+Rate = Annotated[float, "per second of training proper: no start, validation or saving"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingStarted:
+    """A run's first event."""
+
+    n_parameters: int
+    n_train: int
+    n_validation: int
+    total_steps: int
+    device: str
+    precision: str
+    backend: str | None
+    """Attention kernel; None for a network without one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFinished:
+    """Progress inside an epoch, a few times a second at most."""
+
+    epoch: int
+    step: int
+    total_steps: int
+    loss: float
+    """Cross-entropy of the last batch, nats per review."""
+    lr: float
+    gradient_norm: float
+    reviews_per_s: Rate
+    tokens_per_s: Rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochFinished:
+    """An epoch and its validation."""
+
+    epoch: int
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFinished:
+    """A run's last event, written after the artefact."""
+
+    reviews_per_s: Rate
+    tokens_per_s: Rate
+    train_s: float
+    """Seconds of training proper."""
+    best_epoch: int
+    val_accuracy: float
+    """Of the stored weights on the validation split."""
+    model_dir: str
+
+
+Event = TrainingStarted | StepFinished | EpochFinished | TrainingFinished

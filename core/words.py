@@ -1,0 +1,28 @@
+"""What a word is, everywhere in the lab: a Unicode word (UAX 29); Chinese and Japanese characters count one by one."""
+
+import functools
+
+import regex
+
+_BOUNDARY = regex.compile(r"(?w)\b")
+_CHARACTER = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]\p{M}*|[^\p{Han}\p{Hiragana}\p{Katakana}]+")
+_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
+_BREAK_TAG = regex.compile(r"<br\s*/?>", regex.IGNORECASE)
+
+
+@functools.lru_cache(maxsize=64)
+def word_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Start and end of each word in `text`, in characters. Punctuation, spaces and the tag `<br />` are no words."""
+    text = _BREAK_TAG.sub(lambda tag: " " * len(tag[0]), text)
+    edges = [0, *(match.start() for match in _BOUNDARY.finditer(text)), len(text)]
+    spans = []
+    for start, end in zip(edges, edges[1:], strict=False):
+        for piece in _CHARACTER.finditer(text, start, end):
+            if _LETTER_OR_DIGIT.search(piece[0]):
+                spans.append(piece.span())
+    return tuple(spans)
+
+
+def count_words(text: str) -> int:
+    """Number of words of a text."""
+    return len(word_spans(text))
