@@ -9,6 +9,9 @@ import types
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]")
+"""The first entries of every vocabulary; the place is the id."""
+
 
 class Bounds(NamedTuple):
     """The closed range of a number."""

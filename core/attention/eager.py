@@ -1,0 +1,31 @@
+"""Softmax attention written out."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, float32
+
+from core.attention.bias import Bias
+from core.attention.masks import AttentionMask
+
+
+def attend(
+    q: Float[Tensor, "B H Q K"],
+    k: Float[Tensor, "B H T K"],
+    v: Float[Tensor, "B H T K"],
+    mask: AttentionMask,
+    bias: Bias | None = None,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> tuple[Float[Tensor, "B H Q K"], Float[Tensor, "B H Q T"]]:
+    """softmax(q k^T * scale + bias) v: the reference that every other backend must match (arXiv:1706.03762, eq. 1).
+
+    `scale` defaults to 1/sqrt(K). The weights are float32, from before dropout; memory grows with Q x T.
+    """
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = (q * scale) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
+    if bias is not None:
+        logits = logits + bias.dense(q, k)
+    if (allowed := mask.dense()) is not None:
+        logits = logits.masked_fill(~allowed, float("-inf"))
+    weights = logits.softmax(dim=-1, dtype=float32)
+    return F.dropout(weights.to(v.dtype), dropout_p) @ v, weights

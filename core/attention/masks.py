@@ -1,0 +1,23 @@
+"""Who may attend to whom, independent of the kernel that has to respect it."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class AttentionMask:
+    """Which keys a query may attend to; each backend renders it as its kernel wants it. True = may attend."""
+
+    token_mask: Bool[Tensor, "B T"] | None = None
+    """True on real tokens; None when there is no padding."""
+
+    def dense(self) -> Bool[Tensor, "B 1 1 T"] | None:
+        """The mask as it broadcasts over (B, H, Q, T); None when nothing is hidden.
+
+        A review without one real token attends everywhere: an empty softmax row would be NaN, and travel through V.
+        """
+        if self.token_mask is None:
+            return None
+        return (self.token_mask | ~self.token_mask.any(-1, keepdim=True))[:, None, None, :]

@@ -1,0 +1,143 @@
+"""The networks as citizens of transformers: importing this module makes the Auto classes and `pipeline` know them."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, architecture_from_json
+from core.networks.bilstm import BiLSTM
+from core.networks.encoder import Encoder
+
+
+class _ArchitectureConfig(PreTrainedConfig):
+    """A transformers configuration whose knobs are the fields of an architecture, by the same names and defaults."""
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        knobs = asdict(ARCHITECTURES[self.model_type]())
+        knobs |= {name: kwargs[name] for name in knobs if name in kwargs}
+        labels = self.id2label or kwargs.get("num_labels")
+        if labels is not None:
+            knobs["n_classes"] = labels if isinstance(labels, int) else len(labels)
+        super().__post_init__(**kwargs | knobs | {"num_labels": knobs["n_classes"]})
+        architecture_from_json(knobs)  # refuses what the network cannot be built of
+
+    @property
+    def architecture(self) -> Architecture:
+        """The frozen architecture that these knobs describe."""
+        return architecture_from_json({knob.name: getattr(self, knob.name) for knob in fields(ARCHITECTURES[self.model_type])})
+
+
+class EncoderConfig(_ArchitectureConfig):
+    """`core.config.EncoderArchitecture` for transformers."""
+
+    model_type = "attention-lab-encoder"
+    attribute_map = {
+        "hidden_size": "d_model",
+        "intermediate_size": "d_ff",
+        "num_attention_heads": "n_heads",
+        "num_hidden_layers": "n_layers",
+        "max_position_embeddings": "max_len",
+    }
+
+
+class BiLSTMConfig(_ArchitectureConfig):
+    """`core.config.BiLSTMArchitecture` for transformers."""
+
+    model_type = "attention-lab-bilstm"
+    attribute_map = {"hidden_size": "d_hidden", "num_hidden_layers": "n_layers", "max_position_embeddings": "max_len"}
+
+
+ARCHITECTURES: dict[str, type[Architecture]] = {
+    EncoderConfig.model_type: EncoderArchitecture,
+    BiLSTMConfig.model_type: BiLSTMArchitecture,
+}
+
+
+class _ForSequenceClassification(PreTrainedModel):
+    base_model_prefix = "network"
+    network: nn.Module
+
+    def __init__(self, config: _ArchitectureConfig, network: nn.Module) -> None:
+        super().__init__(config)
+        self.network = network
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Nothing: the networks draw their own weights, and an artefact holds all of them."""
+
+
+class EncoderForSequenceClassification(_ForSequenceClassification):
+    """The Transformer encoder; `attentions` holds (B, H, T, T) weights for each layer."""
+
+    config_class = EncoderConfig
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config, Encoder(config.architecture))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Int[Tensor, "B T"] | None = None,
+        labels: Int[Tensor, "B"] | None = None,
+        output_attentions: bool = False,
+        *,
+        backend: str | None = None,
+        head_gain: Float[Tensor, "L H"] | None = None,
+    ) -> SequenceClassifierOutput:
+        """`attention_mask` is 1 on real tokens. Without a `backend`: eager if weights are asked, else sdpa.
+
+        ValueError if weights are asked of a backend that computes none.
+        """
+        logits, attentions = self.network(
+            input_ids,
+            None if attention_mask is None else attention_mask.bool(),
+            backend=backend or ("eager" if output_attentions else "sdpa"),
+            output_attentions=output_attentions,
+            head_gain=head_gain,
+        )
+        return SequenceClassifierOutput(loss=_loss(logits, labels), logits=logits, attentions=attentions)
+
+
+class BiLSTMForSequenceClassification(_ForSequenceClassification):
+    """The BiLSTM; `attentions` holds one (B, 1, 1, T) tensor, the pooling's weights."""
+
+    config_class = BiLSTMConfig
+
+    def __init__(self, config: BiLSTMConfig) -> None:
+        super().__init__(config, BiLSTM(config.architecture))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Int[Tensor, "B T"] | None = None,
+        labels: Int[Tensor, "B"] | None = None,
+        output_attentions: bool = False,
+    ) -> SequenceClassifierOutput:
+        """`attention_mask` is 1 on real tokens, which come first."""
+        logits, weights = self.network(input_ids, None if attention_mask is None else attention_mask.bool())
+        attentions = (weights[:, None, None, :],) if output_attentions else None
+        return SequenceClassifierOutput(loss=_loss(logits, labels), logits=logits, attentions=attentions)
+
+
+def _loss(logits: Tensor, labels: Tensor | None) -> Tensor | None:
+    return None if labels is None else F.cross_entropy(logits.float(), labels)
+
+
+def build(
+    architecture: Architecture, label_names: tuple[str, ...]
+) -> EncoderForSequenceClassification | BiLSTMForSequenceClassification:
+    """A new network with random weights from torch's generator; class i is called label_names[i]."""
+    names = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+    if isinstance(architecture, EncoderArchitecture):
+        return EncoderForSequenceClassification(EncoderConfig(**asdict(architecture), **names))
+    return BiLSTMForSequenceClassification(BiLSTMConfig(**asdict(architecture), **names))
+
+
+for _model in (EncoderForSequenceClassification, BiLSTMForSequenceClassification):
+    AutoConfig.register(_model.config_class.model_type, _model.config_class, exist_ok=True)
+    AutoModelForSequenceClassification.register(_model.config_class, _model, exist_ok=True)

@@ -1,0 +1,106 @@
+"""What the networks are built of. Imports torch alone, so that a measured process stays small."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from core.attention.masks import AttentionMask
+from core.catalog import BACKENDS, resolve
+from core.config import SPECIAL_TOKENS, EncoderArchitecture
+from core.networks.dropout import Dropout
+from core.positional.base import PositionalEncoding
+
+MASK_ID = SPECIAL_TOKENS.index("[MASK]")
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+ATTENTION_SCALES: dict[str, Callable[[EncoderArchitecture], float]] = {
+    "sqrt_d_head": lambda a: (a.d_model // a.n_heads) ** -0.5,
+    "sqrt_d_model": lambda a: a.d_model**-0.5,
+    "none": lambda a: 1.0,
+}
+
+
+def attention_function(backend: str, *, weights: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
+    """The `attend` of a backend. ValueError if it is unknown, or if weights are asked of one that computes none."""
+    attend = resolve(BACKENDS, "backend", backend)
+    if (reason := BACKENDS[backend].why_not(weights=weights)) is not None:
+        raise ValueError(f"backend {backend!r}: {reason}")
+    return attend
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with one product for queries, keys and values (arXiv:1706.03762, section 3.2)."""
+
+    def __init__(self, architecture: EncoderArchitecture) -> None:
+        super().__init__()
+        self.n_heads = architecture.n_heads
+        self.scale = ATTENTION_SCALES[architecture.attention_scale](architecture)
+        self.dropout_p = architecture.attention_dropout
+        self.qkv = nn.Linear(architecture.d_model, 3 * architecture.d_model)
+        self.out = nn.Linear(architecture.d_model, architecture.d_model)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        positions: Int[Tensor, "#B T"],
+        mask: AttentionMask,
+        positional: PositionalEncoding,
+        attend: Callable[..., tuple[Tensor, Tensor | None]],
+        head_gain: Float[Tensor, "H"] | None = None,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+        """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output."""
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k = positional.rotate(q, positions), positional.rotate(k, positions)
+        dropout_p = self.dropout_p if self.training else 0.0
+        heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
+        if head_gain is not None:
+            heads = heads * head_gain.to(heads.dtype)[:, None, None]
+        return self.out(heads.transpose(1, 2).flatten(-2)), weights
+
+
+class EncoderLayer(nn.Module):
+    """Attention, then a feed-forward network for each token, each with residual sum and layer norm."""
+
+    def __init__(self, architecture: EncoderArchitecture) -> None:
+        super().__init__()
+        self.pre_norm = architecture.norm == "pre"
+        self.residual = architecture.residual
+        self.attention = SelfAttention(architecture)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(architecture.d_model, architecture.d_ff),
+            ACTIVATIONS[architecture.activation](),
+            Dropout(architecture.dropout),
+            nn.Linear(architecture.d_ff, architecture.d_model),
+        )
+        self.attention_norm = nn.LayerNorm(architecture.d_model)
+        self.feed_forward_norm = nn.LayerNorm(architecture.d_model)
+        self.dropout = Dropout(architecture.dropout)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], *context: Any
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+        """`context` is what `SelfAttention.forward` takes after x."""
+        attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context)
+        x = self._joined(x, attended, self.attention_norm)
+        return self._joined(
+            x, self.feed_forward(self.feed_forward_norm(x) if self.pre_norm else x), self.feed_forward_norm
+        ), weights
+
+    def _joined(self, x: Tensor, sublayer: Tensor, norm: nn.LayerNorm) -> Tensor:
+        x = x + self.dropout(sublayer) if self.residual else self.dropout(sublayer)
+        return x if self.pre_norm else norm(x)
+
+
+def drop_tokens(input_ids: Int[Tensor, "B T"], p: float, kept: Bool[Tensor, "B T"] | None = None) -> Int[Tensor, "B T"]:
+    """Each id replaced by [MASK] with probability p, except where `kept`."""
+    dropped = torch.rand(input_ids.shape, device=input_ids.device) < p
+    return input_ids.masked_fill(dropped if kept is None else dropped & ~kept, MASK_ID)
+
+
+def xavier_(module: nn.Module) -> None:
+    """Linear layers drawn as by Glorot and Bengio (2010), their biases zero."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        nn.init.zeros_(module.bias)

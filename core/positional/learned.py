@@ -1,0 +1,24 @@
+"""One trained vector for each place."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from core.config import EncoderArchitecture
+from core.positional.base import PositionalEncoding
+
+
+class Learned(PositionalEncoding):
+    """A table of max_len trained vectors (arXiv:1810.04805). A longer text is a ValueError: there is no vector for it."""
+
+    def __init__(self, architecture: EncoderArchitecture) -> None:
+        super().__init__(architecture)
+        self.table = nn.Embedding(self.max_len, self.d_model)
+
+    def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
+        """Adds the vector of each token's place."""
+        if x.shape[1] > self.max_len:
+            raise ValueError(
+                f"got {x.shape[1]} tokens, expected at most max_len {self.max_len}: learned positions end there; "
+                "cut the text, or choose sinusoidal positions or none"
+            )
+        return x + self.table(positions)
