@@ -1,0 +1,55 @@
+"""Labelled reviews: where they come from and what they hold."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from core.catalog import SOURCES
+from core.config import DataConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviews:
+    """Texts with their classes; review `i` is of class `labels[i]`, called `label_names[labels[i]]`."""
+
+    name: str
+    texts: list[str]
+    labels: list[int]
+    label_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.texts) == len(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: list[int]) -> "Reviews":
+        """Those reviews, in that order."""
+        return replace(self, texts=[self.texts[i] for i in rows], labels=[self.labels[i] for i in rows])
+
+
+def load(config: DataConfig, seed: int) -> Reviews:
+    """The reviews that `config` names, at most `limit` of them, drawn by `seed`.
+
+    A smaller limit draws the beginning of a larger one. A source that is neither of the catalogue nor a table, and a table
+    that cannot be used, is a ValueError.
+    """
+    reviews = _all_of(config)
+    if config.limit is None:
+        return reviews
+    return reviews.take(np.random.default_rng(seed).permutation(len(reviews))[: config.limit].tolist())
+
+
+def _all_of(config: DataConfig) -> Reviews:
+    from core.data import table  # which makes Reviews, and so needs this module first
+
+    if config.source in SOURCES:
+        return SOURCES[config.source].resolve()()
+    path = Path(config.source)
+    if path.suffix.lower() not in table.SUFFIXES:
+        raise ValueError(
+            f"source: got {config.source!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV or Parquet file"
+        )
+    frame = table.read_table(path)
+    return table.labelled(frame, config.text_column, config.label_column, None, path.name)
