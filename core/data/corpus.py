@@ -64,7 +64,7 @@ def _fingerprint(tokenizer: Tokenizer, texts: Sequence[str]) -> str:
     assert tokenizer.encode_special_tokens, "its JSON does not tell this apart"
     digest = hashlib.sha256(f"{tokenizers.__version__} {tokenizer.to_str()}".encode())
     for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
+        encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return digest.hexdigest()[:32]
 

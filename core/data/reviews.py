@@ -47,7 +47,7 @@ def _all_of(config: DataConfig) -> Reviews:
     if config.source in SOURCES:
         return SOURCES[config.source].resolve()()
     path = Path(config.source)
-    if path.suffix.lower() not in table.SUFFIXES:
+    if path.suffix.lower() not in table.READERS:
         raise ValueError(
             f"source: got {config.source!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV or Parquet file"
         )

@@ -26,7 +26,7 @@ def normalise(text: str) -> str:
 
 def text_hash(text: str) -> str:
     """First 16 hexadecimal digits of the SHA-256 of the normalised text."""
-    return hashlib.sha256(normalise(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(normalise(text).encode()).hexdigest()[:16]
 
 
 def side(hash: str) -> str:

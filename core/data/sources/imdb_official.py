@@ -1,9 +1,10 @@
 """IMDB (Maas et al. 2011) as the Hugging Face hub has it."""
 
-import datasets
+from datasets import Dataset, load_dataset
+from datasets.exceptions import DatasetsError
 from datasets.packaged_modules.cache.cache import Cache
 from huggingface_hub import HfApi
-from huggingface_hub.errors import HTTPError
+from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]  # of the client the hub uses
 
 from core.data.reviews import Reviews
 
@@ -20,15 +21,18 @@ def load() -> Reviews:
     except ValueError:  # never downloaded
         rows = _download()
     return Reviews(
-        name="imdb-official", texts=list(rows["text"]), labels=list(rows["label"]), label_names=("negative", "positive")
+        name="imdb-official",
+        texts=rows.data["text"].to_pylist(),
+        labels=rows.data["label"].to_pylist(),
+        label_names=("negative", "positive"),
     )
 
 
-def _download() -> datasets.Dataset:
+def _download() -> Dataset:
     try:
         HfApi().dataset_info(NAME, timeout=3)  # load_dataset alone would try again for 23 s, or for ever
-        return datasets.load_dataset(NAME, split="train")
-    except (HTTPError, OSError, datasets.exceptions.DatasetsError) as error:
+        return load_dataset(NAME, split="train")
+    except (HTTPError, OSError, DatasetsError) as error:
         raise ValueError(
             f"source 'imdb-official': could not get {NAME} from the Hugging Face hub ({type(error).__name__}); "
             f"use 'imdb', the same reviews without the network"
