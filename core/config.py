@@ -146,7 +146,7 @@ Architecture = EncoderArchitecture | BiLSTMArchitecture
 class DataConfig(Checked):
     """Which reviews; they are split 85/5/10 into training, validation and test by a hash of their text."""
 
-    source: str = "imdb"
+    data: str = "imdb"
     """A name of the catalogue, or the path of a CSV or Parquet file."""
     text_column: str = "text"
     label_column: str = "label"
@@ -193,7 +193,7 @@ class RunConfig(Checked):
     """One training run, whole."""
 
     model: Architecture = field(default_factory=EncoderArchitecture)
-    data: DataConfig = field(default_factory=DataConfig)
+    reviews: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
@@ -207,7 +207,7 @@ def run_config_from_json(values: dict[str, Any]) -> RunConfig:
     _refuse_unknown(RunConfig, values)
     return RunConfig(
         model=architecture_from_json(values["model"]),
-        data=_from_json(DataConfig, values["data"]),
+        reviews=_from_json(DataConfig, values["reviews"]),
         training=_from_json(TrainingConfig, values["training"]),
     )
 

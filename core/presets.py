@@ -12,7 +12,7 @@ def tiny() -> RunConfig:
         model=EncoderArchitecture(
             vocab_size=4_000, d_model=64, n_heads=4, n_layers=1, d_ff=128, max_len=128, dropout=0.0, embedding_dropout=0.1
         ),
-        data=DataConfig(limit=5_000),
+        reviews=DataConfig(limit=5_000),
         training=TrainingConfig(epochs=3, batch_size=32, lr=2e-3),
     )
 

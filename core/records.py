@@ -44,11 +44,15 @@ class AttentionMap:
         """How far the sum of the worst row is from 1."""
         return float(np.abs(self.weights.sum(-1, dtype=np.float64) - 1).max())
 
-    def received(self, layer: int | None = None, head: int | None = None) -> Float[np.ndarray, "T"]:
-        """Attention that each token receives, averaged over queries and over the heads and layers not named; sums to 1."""
+    def averaged(self, layer: int | None = None, head: int | None = None) -> Float[np.ndarray, "Q T"]:
+        """Weights averaged over the heads and layers not named; each row over T sums to 1."""
         layers = self.weights if layer is None else self.weights[layer : layer + 1]
         heads = layers if head is None else layers[:, head : head + 1]
-        return heads.mean((0, 1, 2))
+        return heads.mean((0, 1))
+
+    def received(self, layer: int | None = None, head: int | None = None) -> Float[np.ndarray, "T"]:
+        """Attention that each token receives, averaged over queries and over the heads and layers not named; sums to 1."""
+        return self.averaged(layer, head).mean(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,7 @@ class TrainingStarted:
     n_parameters: int
     n_train: int
     n_validation: int
-    total_steps: int
+    epochs: int
     device: str
     precision: str
     backend: str | None

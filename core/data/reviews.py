@@ -32,7 +32,7 @@ class Reviews:
 def load(config: DataConfig, seed: int) -> Reviews:
     """The reviews that `config` names, at most `limit` of them, drawn by `seed`.
 
-    A smaller limit draws the beginning of a larger one. A source that is neither of the catalogue nor a table, and a table
+    A smaller limit draws the beginning of a larger one. A name that is neither of the catalogue nor a table, and a table
     that cannot be used, is a ValueError.
     """
     reviews = _all_of(config)
@@ -44,12 +44,12 @@ def load(config: DataConfig, seed: int) -> Reviews:
 def _all_of(config: DataConfig) -> Reviews:
     from core.data import table  # which makes Reviews, and so needs this module first
 
-    if config.source in SOURCES:
-        return SOURCES[config.source].resolve()()
-    path = Path(config.source)
+    if config.data in SOURCES:
+        return SOURCES[config.data].resolve()()
+    path = Path(config.data)
     if path.suffix.lower() not in table.READERS:
         raise ValueError(
-            f"source: got {config.source!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV or Parquet file"
+            f"data: got {config.data!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV or Parquet file"
         )
     frame = table.read_table(path)
     return table.labelled(frame, config.text_column, config.label_column, None, path.name)

@@ -1,0 +1,155 @@
+"""A trained model as a folder: network, tokeniser, run.json, predictions.parquet and a card.
+
+`transformers` opens it too: `AutoModelForSequenceClassification.from_pretrained(folder)` once `core.networks.auto` is
+imported. Weights are safetensors only. Torch and transformers are imported where they are used, so that a page can list
+models and read their figures without them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.card import card
+from core.config import Architecture, RunConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from tokenizers import Tokenizer
+
+    from core.networks.auto import BiLSTMForSequenceClassification, EncoderForSequenceClassification
+
+    Network = EncoderForSequenceClassification | BiLSTMForSequenceClassification
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """An opened artefact, ready to read reviews: float32 weights, evaluation mode, no gradients."""
+
+    name: str
+    folder: Path
+    network: Network
+    tokenizer: Tokenizer
+    run: dict[str, Any]
+    """run.json: configuration, data, metrics, versions, hardware, command."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """What the network is built as."""
+        return self.network.config.architecture
+
+    @property
+    def kind(self) -> str:
+        """ "encoder" or "bilstm"."""
+        return self.architecture.kind
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The name of each class."""
+        return tuple(self.network.config.id2label[i] for i in range(self.network.config.num_labels))
+
+
+def model_folders(root: Path | None = None) -> dict[str, Path]:
+    """Folders under models/ that hold a model, by name; the environment variable ATTENTION_LAB_MODELS names another root."""
+    root = root or Path(os.environ.get("ATTENTION_LAB_MODELS", ROOT / "models"))
+    return {folder.name: folder for folder in sorted(root.glob("*")) if (folder / "run.json").is_file()}
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """run.json of a model folder. ValueError if it is missing or no JSON."""
+    _refuse_incomplete(folder, ("run.json",))
+    try:
+        return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{folder}: run.json is damaged ({error}); train the model again or restore the file") from error
+
+
+def read_predictions(folder: Path) -> pd.DataFrame:
+    """predictions.parquet: text_hash, split, label, logits, words, tokens, tokens_read for validation and test reviews.
+
+    ValueError if it is missing or damaged.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    _refuse_incomplete(folder, ("predictions.parquet",))
+    try:
+        return pd.read_parquet(folder / "predictions.parquet")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"{folder}: predictions.parquet is damaged ({error}); train the model again") from error
+
+
+def open_model(folder: Path) -> Model:
+    """The model of a folder. A missing or damaged one is a ValueError that says what was found and what is expected."""
+    from core.data import tokenizer
+
+    _refuse_incomplete(folder, FILES)
+    return Model(
+        name=_name(folder),
+        folder=folder,
+        network=load_network(folder),
+        tokenizer=tokenizer.load(folder),
+        run=read_run(folder),
+    )
+
+
+def load_network(folder: Path) -> Network:
+    """The network alone, in float32, evaluation mode and without gradients. ValueError if it cannot be opened."""
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForSequenceClassification
+
+    import core.networks.auto  # noqa: F401  (makes the Auto classes know our networks)
+
+    _refuse_incomplete(folder, ("config.json", "model.safetensors"))
+    try:
+        network, report = AutoModelForSequenceClassification.from_pretrained(
+            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
+        )
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"{folder}: the model cannot be opened ({reason}); expected a folder written by this lab") from error
+    if report["missing_keys"] or report["unexpected_keys"]:
+        raise ValueError(
+            f"{folder}: model.safetensors does not hold the weights that config.json describes; restore both files"
+        )
+    return network.eval().requires_grad_(False)
+
+
+def write_network(folder: Path, network: Network, tokenizer: Tokenizer, config: RunConfig) -> None:
+    """Weights and tokeniser, in the format that the configuration asks for; `folder` is made, the network left as it is."""
+    import torch
+
+    from core.data import tokenizer as tokenizers
+    from core.data.batches import Cut
+
+    dtype = getattr(torch, config.training.weights)
+    copy.deepcopy(network).to(dtype).save_pretrained(folder)
+    tokenizers.save(tokenizer, folder, max_len=config.model.max_len, add_cls=bool(Cut.of(config.model).prefix))
+
+
+def write_record(folder: Path, run: dict[str, Any], predictions: pd.DataFrame) -> None:
+    """What was measured, beside the weights: run.json, predictions.parquet and the card made of them."""
+    predictions.to_parquet(folder / "predictions.parquet", index=False)
+    (folder / "run.json").write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(card(run), encoding="utf-8")
+
+
+def _name(folder: Path) -> str:
+    folder = folder.resolve()
+    return folder.parent.name if folder.name == "model" else folder.name
+
+
+def _refuse_incomplete(folder: Path, files: tuple[str, ...]) -> None:
+    if not folder.is_dir():  # a missing folder would be taken for a name on the hub, and asked for over the network
+        raise ValueError(f"{folder}: there is no such folder; expected one that `python -m core train` wrote")
+    missing = [name for name in files if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"{folder}: {', '.join(missing)} missing; expected a folder that `python -m core train` wrote")

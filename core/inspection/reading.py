@@ -1,0 +1,79 @@
+"""One review through one model: what it answers and where it looks, from the same forward pass."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from core.artifact import Model
+from core.config import SPECIAL_TOKENS
+from core.data.batches import Cut, collate
+from core.data.tokenizer import Encoded, encode
+from core.records import AttentionMap, Prediction, Reading, Span
+
+
+@torch.no_grad()
+def read(model: Model, text: str, *, windows: bool = False) -> Reading:
+    """The reading of a text. Longer than the model reads at once, it is cut, or with `windows` read in several passes.
+
+    Windows are of about equal size and their logits are averaged (hierarchical reading, arXiv:1910.10781, without the second
+    network). ValueError if the text holds nothing to read.
+    """
+    encoded = encode_typed(model, text)
+    cut = Cut.of(model.architecture)
+    passes = cut.windows(len(encoded.ids)) if windows else [cut.kept(len(encoded.ids))]
+    logits, maps = zip(*(_pass(model, encoded, cut, kept) for kept in passes), strict=True)
+    read_places = np.concatenate(passes)
+    return Reading(
+        text=text,
+        prediction=prediction(model.label_names, np.mean(logits, axis=0), len(encoded.ids), len(read_places)),
+        windows=maps,
+        read=_merged([encoded.spans[i] for i in read_places]),
+        training_mode=any(module.training for module in model.network.modules()),
+    )
+
+
+def encode_typed(model: Model, text: str) -> Encoded:
+    """The tokens of a text. ValueError if there is none."""
+    encoded = encode(model.tokenizer, text)
+    if len(encoded.ids) == 0:
+        what = "no text" if not text.strip() else "a text without a visible character"
+        raise ValueError(f"got {what}, expected a review of at least one word")
+    return encoded
+
+
+def prediction(label_names: Sequence[str], logits: np.ndarray, n_tokens: int, n_read: int) -> Prediction:
+    """Logits as an answer."""
+    exponentials = np.exp(logits.astype(np.float64) - logits.max())
+    probabilities = exponentials / exponentials.sum()
+    return Prediction(
+        label=label_names[int(logits.argmax())],
+        probabilities=dict(zip(label_names, probabilities.tolist(), strict=True)),
+        logits=tuple(logits.tolist()),
+        tokens_read=n_read,
+        tokens_left_out=n_tokens - n_read,
+    )
+
+
+def _pass(model: Model, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"]) -> tuple[np.ndarray, AttentionMap]:
+    batch = collate([cut.ids(encoded.ids, kept)])
+    output = model.network(batch.input_ids, output_attentions=True)
+    start = len(cut.prefix)
+    attention_map = AttentionMap(
+        tokens=tuple(SPECIAL_TOKENS[i] for i in cut.prefix) + tuple(encoded.tokens[i] for i in kept),
+        spans=((0, 0),) * start + tuple(encoded.spans[i] for i in kept),
+        weights=torch.cat(output.attentions)[:].numpy(),
+    )
+    return output.logits[0].numpy(), attention_map
+
+
+def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Pieces of text that follow each other with nothing but a gap of unread marks or spaces between stay apart by it."""
+    merged: list[Span] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

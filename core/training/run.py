@@ -1,0 +1,174 @@
+"""From a configuration to an artefact: load, split, tokenise, fit, store, measure what was stored."""
+
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from core import artifact
+from core.config import RunConfig, to_json
+from core.data import tokenizer as tokenizers
+from core.data.batches import Cut
+from core.data.corpus import Corpus, encode_corpus
+from core.data.reviews import Reviews, load
+from core.data.splits import Splits, fingerprint, split
+from core.evaluation.metrics import metrics
+from core.evaluation.scoring import score
+from core.networks.auto import build
+from core.records import Event, TrainingFinished, TrainingStarted
+from core.training import machine
+from core.training.loop import Examples, Fitted, fit
+from core.words import count_words
+
+CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """Data as a run needs it, and the configuration with what the data settles: classes and size of the vocabulary."""
+
+    config: RunConfig
+    splits: Splits
+    tokenizer: Any
+    corpora: dict[str, Corpus]
+
+    def examples(self, side: str) -> Examples:
+        """The reviews of one side as the network reads them."""
+        cut = Cut.of(self.config.model)
+        reviews: Reviews = getattr(self.splits, side)
+        return Examples([cut.ids(ids) for ids in self.corpora[side]], np.array(reviews.labels))
+
+
+def prepare(config: RunConfig) -> Prepared:
+    """Loads, splits and tokenises; the tokeniser sees the training side alone."""
+    splits = split(load(config.reviews, config.training.seed))
+    tokenizer = tokenizers.train(splits.train.texts, config.model.vocab_size)
+    model = replace(config.model, vocab_size=tokenizer.get_vocab_size(), n_classes=len(splits.train.label_names))
+    sides = {"train": splits.train, "validation": splits.validation, "test": splits.test}
+    corpora = {side: encode_corpus(tokenizer, reviews.texts) for side, reviews in sides.items()}
+    return Prepared(config=replace(config, model=model), splits=splits, tokenizer=tokenizer, corpora=corpora)
+
+
+def train(config: RunConfig, out: Path, emit: Callable[[Event], None], argv: list[str]) -> TrainingFinished:
+    """Trains and writes out/events.jsonl and out/model; `emit` hears each event too, `argv` is the command to record.
+
+    ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged.
+    """
+    if (out / "model").exists():
+        raise ValueError(f"{out}: there is a model already; choose another folder, so that nothing is lost")
+    Cut.of(config.model)
+    device = machine.device(config.training)
+    precision = machine.precision(config.training, device)
+    backend = machine.backend(config, device, precision)
+    prepared = prepare(config)
+    torch.manual_seed(config.training.seed)
+    network = build(prepared.config.model, prepared.splits.train.label_names)
+    if config.model.kind == "encoder":
+        network.network.checkpointing = _checkpointing(config)
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "events.jsonl").open("w", encoding="utf-8") as file:
+
+        def record(event: Event) -> None:
+            file.write(json.dumps({"event": type(event).__name__} | asdict(event)) + "\n")
+            file.flush()
+            emit(event)
+
+        record(TrainingStarted(
+            n_parameters=n_parameters(network), n_train=len(prepared.splits.train),
+            n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
+            device=device, precision=precision, backend=backend,
+        ))  # fmt: skip
+        how = {"device": device, "precision": precision, "backend": backend}
+        fitted = fit(network, prepared.config, prepared.examples("train"), prepared.examples("validation"), **how, emit=record)
+        finished = _store(prepared, network.cpu(), fitted, out, how, argv)
+        record(finished)
+    return finished
+
+
+def n_parameters(network: nn.Module) -> int:
+    """Trained numbers of a network."""
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def _checkpointing(config: RunConfig) -> bool:
+    knob = config.training.checkpointing
+    return config.model.max_len > CHECKPOINT_BEYOND if knob == "auto" else knob == "on"
+
+
+def _store(
+    prepared: Prepared, network: Any, fitted: Fitted, out: Path, how: dict[str, Any], argv: list[str]
+) -> TrainingFinished:
+    """Writes the artefact beside its place, measures what was written, and moves it there when it is whole."""
+    partial, folder = out / "model.partial", out / "model"
+    artifact.write_network(partial, network, prepared.tokenizer, prepared.config)
+    stored = artifact.load_network(partial)
+    predictions = pd.concat([_predictions(stored, prepared, side) for side in ("validation", "test")], ignore_index=True)
+    run = {"n_parameters": n_parameters(network)} | _record(prepared, fitted, predictions, how, argv)
+    artifact.write_record(partial, run, predictions)
+    partial.rename(folder)
+    return TrainingFinished(
+        reviews_per_s=fitted.rates.reviews_per_s,
+        tokens_per_s=fitted.rates.tokens_per_s,
+        train_s=fitted.rates.seconds,
+        best_epoch=fitted.best_epoch,
+        val_accuracy=run["metrics"]["validation"]["accuracy"],
+        model_dir=str(folder),
+    )
+
+
+def _predictions(network: Any, prepared: Prepared, side: str) -> pd.DataFrame:
+    examples, reviews, corpus = prepared.examples(side), getattr(prepared.splits, side), prepared.corpora[side]
+    room = Cut.of(prepared.config.model).room
+    return pd.DataFrame(
+        {
+            "text_hash": prepared.splits.hashes[side],
+            "split": side,
+            "label": examples.labels,
+            "logits": list(score(network, examples.ids)),
+            "words": [count_words(text) for text in reviews.texts],
+            "tokens": corpus.lengths,
+            "tokens_read": np.minimum(corpus.lengths, room),
+        }
+    )
+
+
+def _record(
+    prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, how: dict[str, Any], argv: list[str]
+) -> dict[str, Any]:
+    """run.json: all that is needed to make this model again and to trust its figures."""
+    splits = prepared.splits
+    return {
+        "command": shlex.join(["python", "-m", "core", *argv]),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "config": to_json(prepared.config),
+        "label_names": list(splits.train.label_names),
+        "data": {
+            "name": splits.train.name,
+            "n": {side: len(hashes) for side, hashes in splits.hashes.items()},
+            "fingerprint": {side: fingerprint(hashes) for side, hashes in splits.hashes.items()},
+            "duplicates_dropped": splits.duplicates_dropped,
+        },
+        "epochs": [asdict(epoch) for epoch in fitted.epochs],
+        "best_epoch": fitted.best_epoch,
+        "metrics": {side: _metrics(frame) for side, frame in predictions.groupby("split")},
+        "training": how
+        | {
+            "train_s": fitted.rates.seconds,
+            "reviews_per_s": fitted.rates.reviews_per_s,
+            "tokens_per_s": fitted.rates.tokens_per_s,
+        },
+        "hardware": machine.hardware(how["device"]),
+        "versions": machine.versions(),
+    }
+
+
+def _metrics(frame: pd.DataFrame) -> dict[str, Any]:
+    return asdict(metrics(np.stack(frame["logits"]), frame["label"].to_numpy(), frame["words"].to_numpy()))
