@@ -52,10 +52,13 @@ def test_the_second_time_comes_from_disk(tokenizer, cache, counted):
 
 def test_other_texts_or_another_tokenizer_are_another_corpus(tokenizer, cache, counted):
     other = wordpiece.train(["good film"] * 3, 50)
-    boundaries_moved = ["good filmx", *TEXTS[1:]], ["good", " film", *TEXTS[1:]], TEXTS[::-1]
-    for trained, texts in [(tokenizer, TEXTS), (other, TEXTS), *((tokenizer, texts) for texts in boundaries_moved)]:
-        assert len(corpus.encode_corpus(trained, texts)) == len(texts)
-    assert len(counted) == 5
+    rows_moved = ["", "good film", *TEXTS[2:]]
+    joined = ["good filmthe film is not good", *TEXTS[3:], "", ""]
+    for trained, texts in [(tokenizer, TEXTS), (other, TEXTS), (tokenizer, rows_moved), (tokenizer, joined)]:
+        assert [len(ids) for ids in corpus.encode_corpus(trained, texts)] == [
+            len(wordpiece.encode(trained, text).ids) for text in texts
+        ]
+    assert len(counted) == 4
 
 
 @pytest.mark.parametrize("kind", ["ids", "offsets"])
@@ -66,6 +69,12 @@ def test_a_damaged_entry_is_rebuilt(tokenizer, cache, counted, kind, damage):
     path.write_bytes(damage(path.read_bytes()))
     assert corpus.encode_corpus(tokenizer, TEXTS).ids.tolist() == sound
     assert len(counted) == 2
+
+
+def test_ids_that_do_not_match_the_offsets_are_rebuilt(tokenizer, cache, counted):
+    sound = corpus.encode_corpus(tokenizer, TEXTS).ids.tolist()
+    np.save(next(cache.rglob("*.ids.npy")), np.zeros(len(sound) - 1, np.int32))
+    assert corpus.encode_corpus(tokenizer, TEXTS).ids.tolist() == sound and len(counted) == 2
 
 
 def test_a_missing_half_is_rebuilt(tokenizer, cache, counted):

@@ -43,6 +43,8 @@ def test_the_same_reviews_give_the_same_tokenizer_in_any_process(tokenizer, seed
 
 def test_the_order_of_the_reviews_does_not_matter(imdb, tokenizer):
     assert wordpiece.train(reversed(imdb.texts[:1500]), 3000).to_str() == tokenizer.to_str()
+    # all of its characters are equally frequent, and half of them find no room
+    assert wordpiece.train(reversed(CHINESE), 400).to_str() == wordpiece.train(CHINESE, 400).to_str()
 
 
 @pytest.mark.parametrize("vocab_size", [8, 9, 100, 700])
@@ -104,6 +106,16 @@ def test_a_span_is_what_its_token_came_from(tokenizer, text, expected):
     assert typed == expected
 
 
+@pytest.fixture(scope="module")
+def mark_tokenizer():
+    """One that knows marks which compose with nothing, and so gives them tokens of their own."""
+    return wordpiece.train(["x\u0301 x xx\u0301\u0327 e\u0301x f\u0308a \u0301e a\u0345 가x \u1112\u1161\u11ab"] * 3, 60)
+
+
+def test_a_mark_with_a_token_of_its_own_is_left_to_it(mark_tokenizer):
+    assert [typed for _, typed in pieces(mark_tokenizer, "e\u0301 f\u0308\u0301")] == ["e\u0301", "f\u0308", "\u0301"]
+
+
 def check_spans(tokenizer, text):
     encoded = wordpiece.encode(tokenizer, text)
     place = 0
@@ -129,8 +141,9 @@ def test_spans_of_every_probe(tokenizer, probe):
         | st.characters(codec="utf-8")
     )
 )
-def test_spans_of_any_text(tokenizer, text):
+def test_spans_of_any_text(tokenizer, mark_tokenizer, text):
     check_spans(tokenizer, text)
+    check_spans(mark_tokenizer, text)
 
 
 def test_nothing_is_cut(tokenizer):
