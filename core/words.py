@@ -1,11 +1,15 @@
-"""What a word is, everywhere in the lab: a Unicode word (UAX 29); Chinese and Japanese characters count one by one."""
+"""What a word is, everywhere in the lab: a Unicode word (UAX 29).
+
+Chinese and Japanese characters count one by one, as do those of Thai and its like, whose words only a dictionary could tell.
+"""
 
 import functools
 
 import regex
 
 _BOUNDARY = regex.compile(r"(?w)\b")
-_CHARACTER = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]\p{M}*|[^\p{Han}\p{Hiragana}\p{Katakana}]+")
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}ーｰ"  # Unicode gives the long vowel marks to no script
+_CHARACTER = regex.compile(rf"[{_CJK}]\p{{M}}*|[^{_CJK}]+")
 _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
 _BREAK_TAG = regex.compile(r"<br\s*/?>", regex.IGNORECASE)
 

@@ -1,0 +1,54 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.words import count_words, word_spans
+
+
+def words(text):
+    return [text[start:end] for start, end in word_spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\t", []),
+        ("... !? — $", []),
+        ("isn't it, don’t", ["isn't", "it", "don’t"]),
+        ("3.5/10 for U.S.A.", ["3.5", "10", "for", "U.S.A"]),
+        ("well-acted snake_case", ["well", "acted", "snake_case"]),
+        ("cafe\u0301 naïve", ["cafe\u0301", "naïve"]),
+        ("Good.<br /><br />Bad<BR>bad<br/>", ["Good", "Bad", "bad"]),
+        ("<b>x</b> a<b", ["b", "x", "b", "a", "b"]),
+        ("<br is typed", ["br", "is", "typed"]),
+        ("I ❤️ this 🤗 film 👨\u200d👩\u200d👧", ["I", "this", "film"]),
+        ("这部电影，太棒了。", list("这部电影太棒了")),
+        ("DVD版 a漢b", ["DVD", "版", "a", "漢", "b"]),
+        ("𠮷野", ["𠮷", "野"]),
+        ("ひらカタ漢々", list("ひらカタ漢々")),
+        ("すごーーい ｺｰﾋｰ", ["す", "ご", "ー", "ー", "い", "ｺ", "ｰ", "ﾋ", "ｰ"]),
+        ("か\u3099き", ["か\u3099", "き"]),
+        ("한국어 영화", ["한국어", "영화"]),
+        ("الفيلم رائع", ["الفيلم", "رائع"]),
+        ("ที่นี่", ["ที่", "นี่"]),
+    ],
+)
+def test_words_by_hand(text, expected):
+    assert words(text) == expected
+    assert count_words(text) == len(expected)
+
+
+@given(st.text(st.sampled_from("ab' .1<br/>漢カー\u0301\u200d🤗é\n-_") | st.characters(codec="utf-8")))
+def test_spans_are_ordered_pieces_that_hold_all_letters(text):
+    place, outside = 0, ""
+    for start, end in word_spans(text):
+        assert place <= start < end <= len(text)
+        outside += text[place:start] + "|"
+        place = end
+    outside += text[place:]
+    assert not any(character.isalpha() for character in outside.casefold().replace("<br", ""))
+
+
+def test_a_tag_leaves_the_places_of_other_words():
+    assert word_spans("a<br />b") == ((0, 1), (7, 8))
