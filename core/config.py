@@ -5,6 +5,7 @@ A configuration is validated once, at birth, and travels as JSON both ways. A va
 
 import json
 import math
+import sys
 import types
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,43 +27,60 @@ Truncation = Literal["head", "head+tail"]
 
 
 class Checked:
-    """A dataclass whose fields are held to their annotations when it is born; a wrong one is a ValueError."""
+    """A dataclass whose fields are held to their annotations when it is born; a wrong one is a ValueError.
+
+    A whole number where a float is expected becomes one, so that equal settings are equal values.
+    """
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            _check(name, getattr(self, name), hint)
+            object.__setattr__(self, name, _checked(name, getattr(self, name), hint))
 
 
-def _check(name: str, value: Any, hint: Any) -> None:
+def _checked(name: str, value: Any, hint: Any) -> Any:
     options = [option for option in _options(hint) if _is_of_type(value, option)]
     if not options:
         raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
     for option in options:
         for bounds in getattr(option, "__metadata__", ()):
             if isinstance(bounds, Bounds) and not bounds.low <= value <= bounds.high:
-                raise ValueError(f"{name}: got {value!r}, expected {_describe(option)}")
+                raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
+    return _converted(value, options[0])
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def _is_of_type(value: Any, hint: Any) -> bool:
-    base = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+def _base(option: Any) -> Any:
+    return get_args(option)[0] if get_origin(option) is Annotated else option
+
+
+def _is_of_type(value: Any, option: Any) -> bool:
+    base = _base(option)
     if get_origin(base) is Literal:
         return any(value == choice and type(value) is type(choice) for choice in get_args(base))
     if get_origin(base) is tuple:
-        return isinstance(value, tuple) and len(value) == len(get_args(base))
+        parts = get_args(base)
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(_is_of_type, value, parts))
     if base is float:
-        return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return isinstance(value, base) and not (base is int and isinstance(value, bool))
+
+
+def _converted(value: Any, option: Any) -> Any:
+    base = _base(option)
+    if get_origin(base) is tuple:
+        return tuple(map(_converted, value, get_args(base)))
+    return float(value) if base is float else value
 
 
 def _describe(hint: Any) -> str:
     words = []
     for option in _options(hint):
-        base = get_args(option)[0] if get_origin(option) is Annotated else option
-        text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else getattr(base, "__name__", str(base))
+        base = _base(option)
+        name = base.__name__ if get_origin(base) is None else str(base)
+        text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else name
         for bounds in getattr(option, "__metadata__", ()):
             text += f" of at least {bounds.low:g}" if math.isinf(bounds.high) else f" from {bounds.low:g} to {bounds.high:g}"
         words.append("none" if base is type(None) else text)
@@ -184,7 +202,7 @@ class TrainingConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not all(isinstance(beta, float | int) and 0 <= beta < 1 for beta in self.betas):
+        if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas: got {self.betas}, expected two numbers from 0 to below 1")
 
 
@@ -199,12 +217,16 @@ class RunConfig(Checked):
 
 def to_json(config: Checked) -> dict[str, Any]:
     """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
+    assert is_dataclass(config)
     return json.loads(json.dumps(asdict(config)))
 
 
 def run_config_from_json(values: dict[str, Any]) -> RunConfig:
-    """The configuration that `to_json` wrote. Unknown keys are a ValueError: they may be knobs of a newer version."""
+    """The configuration that `to_json` wrote. A part that is missing and a knob that is unknown are a ValueError."""
     _refuse_unknown(RunConfig, values)
+    for part in fields(RunConfig):
+        if not isinstance(values.get(part.name), dict):
+            raise ValueError(f"{part.name}: got {values.get(part.name)!r}, expected its knobs and their values")
     return RunConfig(
         model=architecture_from_json(values["model"]),
         reviews=_from_json(DataConfig, values["reviews"]),
@@ -215,7 +237,7 @@ def run_config_from_json(values: dict[str, Any]) -> RunConfig:
 def architecture_from_json(values: dict[str, Any]) -> Architecture:
     """The architecture that `to_json` wrote; its `kind` says which."""
     kinds = {"encoder": EncoderArchitecture, "bilstm": BiLSTMArchitecture}
-    if values.get("kind") not in kinds:
+    if values.get("kind") not in list(kinds):
         raise ValueError(f"kind: got {values.get('kind')!r}, expected one of {', '.join(kinds)}")
     return _from_json(kinds[values["kind"]], values)
 

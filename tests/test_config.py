@@ -1,0 +1,161 @@
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import jaxtyping
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import (
+    BiLSTMArchitecture,
+    DataConfig,
+    EncoderArchitecture,
+    RunConfig,
+    TrainingConfig,
+    architecture_from_json,
+    run_config_from_json,
+    to_json,
+)
+from core.presets import PRESETS, preset
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_other_check():
+    """Here the configuration alone must find what is wrong: the checks of types in test runs would come first."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_travels_as_json(name):
+    config = preset(name)
+    assert run_config_from_json(json.loads(json.dumps(to_json(config)))) == config
+    assert architecture_from_json(to_json(config.model)) == config.model
+    assert PRESETS[name].__doc__
+
+
+def test_presets_differ():
+    assert len({json.dumps(to_json(make())) for make in PRESETS.values()}) == len(PRESETS)
+
+
+def test_an_unknown_preset_names_the_known_ones():
+    with pytest.raises(ValueError, match="preset: got 'tinny', expected one of tiny, encoder-small"):
+        preset("tinny")
+
+
+@pytest.mark.parametrize(
+    ("make", "knobs", "sentence"),
+    [
+        (EncoderArchitecture, {"d_model": 0}, "d_model: got 0, expected int of at least 1"),
+        (EncoderArchitecture, {"d_model": 64.0}, "d_model: got 64.0, expected int"),
+        (EncoderArchitecture, {"n_layers": True}, "n_layers: got True, expected int"),
+        (EncoderArchitecture, {"vocab_size": 7}, "vocab_size: got 7, expected int of at least 8"),
+        (EncoderArchitecture, {"n_classes": 1}, "n_classes: got 1"),
+        (EncoderArchitecture, {"dropout": 0.96}, "dropout: got 0.96, expected float from 0 to 0.95"),
+        (EncoderArchitecture, {"dropout": -0.1}, "dropout: got -0.1"),
+        (EncoderArchitecture, {"dropout": float("nan")}, "dropout: got nan"),
+        (EncoderArchitecture, {"activation": "tanh"}, "activation: got 'tanh', expected one of relu, gelu"),
+        (EncoderArchitecture, {"residual": 1}, "residual: got 1, expected bool"),
+        (EncoderArchitecture, {"kind": "bilstm"}, "kind: got 'bilstm', expected one of encoder"),
+        (EncoderArchitecture, {"d_model": 100, "n_heads": 8}, "n_heads: got 8 for d_model 100, .* such as 5"),
+        (EncoderArchitecture, {"d_model": 7, "n_heads": 7}, "d_model: got 7, expected an even number for sinusoidal"),
+        (BiLSTMArchitecture, {"n_layers": 3}, "n_layers: got 3, expected int from 1 to 2"),
+        (DataConfig, {"limit": 0}, "limit: got 0, expected int of at least 1 or none"),
+        (DataConfig, {"limit": "5"}, "limit: got '5', expected int of at least 1 or none"),
+        (DataConfig, {"data": None}, "data: got None, expected str"),
+        (TrainingConfig, {"lr": float("inf")}, "lr: got inf, expected float from 0 to 10"),
+        (TrainingConfig, {"lr": 10**400}, "lr: got 1000*, expected float"),
+        (TrainingConfig, {"lr": "3e-4"}, "lr: got '3e-4'"),
+        (TrainingConfig, {"seed": 2**32}, "seed: got 4294967296"),
+        (TrainingConfig, {"betas": (0.9, 1.0)}, "betas: got .*, expected two numbers from 0 to below 1"),
+        (TrainingConfig, {"betas": (0.9, "x")}, r"betas: got .*, expected tuple\[float, float\]"),
+        (TrainingConfig, {"betas": (0.9,)}, "betas: got"),
+        (TrainingConfig, {"device": "tpu"}, "device: got 'tpu', expected one of auto, cpu, cuda"),
+        (RunConfig, {"model": TrainingConfig()}, "model: got .*, expected EncoderArchitecture or BiLSTMArchitecture"),
+    ],
+)  # fmt: skip
+def test_a_wrong_knob_says_what_was_expected(make, knobs, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(**knobs)
+    with pytest.raises(ValueError, match=sentence):
+        replace(make(), **knobs)
+
+
+@pytest.mark.parametrize(
+    ("make", "knobs"),
+    [
+        (EncoderArchitecture, {"vocab_size": 8, "dropout": 0.0, "attention_dropout": 0.95}),
+        (EncoderArchitecture, {"d_model": 7, "n_heads": 7, "positional": "learned"}),
+        (DataConfig, {"limit": 1}),
+        (TrainingConfig, {"lr": 10, "warmup_ratio": 1.0, "clip_norm": None, "betas": (0, 0.5), "seed": 2**32 - 1}),
+    ],
+)
+def test_bounds_belong_to_the_range(make, knobs):
+    config = make(**knobs)
+    assert {name: getattr(config, name) for name in knobs} == knobs
+
+
+def test_a_whole_number_for_a_float_is_the_same_setting():
+    whole, real = (to_json(TrainingConfig(lr=lr, betas=betas)) for lr, betas in [(1, (0, 0.5)), (1.0, (0.0, 0.5))])
+    assert json.dumps(whole) == json.dumps(real)
+
+
+def test_a_configuration_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        RunConfig().training.lr = 1.0
+
+
+@pytest.mark.parametrize("part", ["model", "reviews", "training"])
+def test_an_unknown_knob_is_refused(part):
+    values = to_json(RunConfig())
+    values[part]["rope_base"] = 10_000
+    with pytest.raises(ValueError, match="unknown knobs rope_base in .*: was this written by a newer version"):
+        run_config_from_json(values)
+
+
+def test_an_unknown_part_is_refused():
+    with pytest.raises(ValueError, match="unknown knobs sweep in RunConfig"):
+        run_config_from_json(to_json(RunConfig()) | {"sweep": {}})
+
+
+def test_a_knob_that_an_older_version_lacked_has_its_default():
+    values = to_json(RunConfig())
+    del values["training"]["label_smoothing"]
+    assert run_config_from_json(values) == RunConfig()
+
+
+@pytest.mark.parametrize("kind", [None, "decoder", ["encoder"], 3])
+def test_an_unknown_kind_names_the_known_ones(kind):
+    with pytest.raises(ValueError, match="kind: got .*, expected one of encoder, bilstm"):
+        architecture_from_json({"kind": kind})
+
+
+@pytest.mark.parametrize("part", ["model", "reviews", "training"])
+@pytest.mark.parametrize("damage", [None, [], "x", 3])
+def test_a_part_that_holds_no_knobs_is_refused(part, damage):
+    values = to_json(RunConfig())
+    with pytest.raises(ValueError, match=f"{part}: got .*, expected its knobs"):
+        run_config_from_json(values | {part: damage})
+    with pytest.raises(ValueError, match=f"{part}: got None, expected its knobs"):
+        run_config_from_json({name: knobs for name, knobs in values.items() if name != part})
+
+
+@given(st.data())
+def test_any_value_of_a_knob_is_taken_whole_or_refused_in_words(data):
+    values = to_json(RunConfig())
+    part = data.draw(st.sampled_from([part.name for part in fields(RunConfig)]))
+    knob = data.draw(st.sampled_from(sorted(values[part])))
+    values[part][knob] = data.draw(JSON)
+    try:
+        config = run_config_from_json(values)
+    except ValueError:
+        return
+    assert to_json(config) == values
