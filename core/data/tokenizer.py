@@ -20,26 +20,28 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 
+from core.config import SPECIAL_TOKENS
 from core.records import Span
-
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[MASK]")
-PAD, UNK, CLS, MASK = range(4)
 
 _GRAPHEME = regex.compile(r"\X")
 
 
 def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """A tokeniser of at most `vocab_size` entries, fewer for a small corpus; the same texts give the same one to the byte."""
-    assert vocab_size > len(SPECIAL)
+    assert vocab_size > len(SPECIAL_TOKENS)
     texts = list(texts)
     trainee = _tokenizer({})
     characters, continuations = _alphabet(trainee, texts, vocab_size // 2)
     # Ties between equally frequent pairs go to the lower ids, so characters get theirs here: the trainer would number
     # them, and choose between equally rare ones, in the order of a randomly seeded hash table.
     trainer = WordPieceTrainer(
-        vocab_size=vocab_size, min_frequency=2, show_progress=False, special_tokens=[*SPECIAL, *characters, *continuations],
-        initial_alphabet=characters, limit_alphabet=len(characters),
-    )  # fmt: skip
+        vocab_size=vocab_size,
+        min_frequency=2,
+        show_progress=False,
+        special_tokens=[*SPECIAL_TOKENS, *characters, *continuations],
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
+    )
     trainee.train_from_iterator(texts, trainer)
     vocabulary = trainee.get_vocab()
     assert len(vocabulary) <= vocab_size, f"{len(vocabulary)} entries for {vocab_size}"
@@ -57,7 +59,7 @@ def _tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     )
     tokenizer.pre_tokenizer = BertPreTokenizer()
     if vocabulary:
-        tokenizer.add_special_tokens(list(SPECIAL))
+        tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     tokenizer.encode_special_tokens = True  # a typed "[PAD]" is ordinary text
     return tokenizer
 
@@ -114,7 +116,7 @@ def save(tokenizer: Tokenizer, folder: Path, *, max_len: int, add_cls: bool) -> 
 
     stored = Tokenizer.from_str(tokenizer.to_str())
     if add_cls:
-        stored.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", CLS)])
+        stored.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", SPECIAL_TOKENS.index("[CLS]"))])
     PreTrainedTokenizerFast(
         tokenizer_object=stored,
         pad_token="[PAD]",

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from core.catalog import SOURCES
 from core.config import DataConfig
 from core.data import reviews
 from core.data.reviews import Reviews
@@ -52,6 +53,11 @@ def test_a_path_is_read_as_a_table(tmp_path):
     assert hotel == Reviews(
         name="hotel.CSV", texts=["good", "bad", "fine"], labels=[1, 0, 1], label_names=("negative", "positive")
     )
+
+
+@pytest.mark.parametrize("entry", SOURCES.values(), ids=SOURCES)
+def test_every_source_of_the_catalogue_exists(entry):
+    assert callable(entry.resolve())
 
 
 @pytest.mark.parametrize("source", ["imbd", "", "reviews.txt", "stanfordnlp/imdb"])

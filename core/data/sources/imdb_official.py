@@ -34,6 +34,6 @@ def _download() -> Dataset:
         return load_dataset(NAME, split="train")
     except (HTTPError, OSError, DatasetsError) as error:
         raise ValueError(
-            f"source 'imdb-official': could not get {NAME} from the Hugging Face hub ({type(error).__name__}); "
+            f"data: could not get 'imdb-official' from the Hugging Face hub ({type(error).__name__}); "
             f"use 'imdb', the same reviews without the network"
         ) from error
