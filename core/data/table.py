@@ -75,7 +75,9 @@ def text_column(frame: pd.DataFrame, name: str) -> list[str]:
     cells = _column(frame, name)
     blank = [row for row, cell in enumerate(cells, 1) if _is_blank(cell)]
     if blank:
-        raise ValueError(f"column {name!r}: {len(blank)} of {len(cells)} rows have no text, the first is row {blank[0]}")
+        raise ValueError(
+            f"column {name!r}: {len(blank)} of {len(cells)} rows have no text, the first is row {blank[0]}: remove or fill them"
+        )
     texts = [cell for cell in cells if isinstance(cell, str)]
     if len(texts) < len(cells):
         row = next(row for row, cell in enumerate(cells, 1) if not isinstance(cell, str))
