@@ -16,7 +16,7 @@ class Sinusoidal(PositionalEncoding):
     def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
         """Adds the code of each token's place."""
         length = 1 << max(x.shape[1] - 1, 1).bit_length()  # few different tables
-        return x + table(length, self.d_model, x.device)[positions]
+        return x + table(length, self.d_model, x.device)[positions].to(x.dtype)
 
 
 @functools.lru_cache(maxsize=8)

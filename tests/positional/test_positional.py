@@ -1,0 +1,99 @@
+"""Positions against their formulas; what the encoder makes of them is tested with the encoder."""
+
+import math
+
+import pytest
+import torch
+
+from core.catalog import POSITIONAL
+from core.config import EncoderArchitecture
+from core.positional.sinusoidal import table
+
+SMALL = EncoderArchitecture(vocab_size=20, d_model=12, n_heads=3, n_layers=1, d_ff=8, max_len=10)
+
+
+def encoding(name):
+    torch.manual_seed(0)
+    return POSITIONAL[name].resolve()(SMALL)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 64, 65])
+def test_sinusoidal_is_the_formula(length):  # PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(same)
+    codes = encoding("sinusoidal").embed(torch.zeros(2, length, 12), torch.arange(length)[None])
+    for p in {0, length // 2, length - 1}:
+        for i in range(6):
+            angle = p / 10_000 ** (2 * i / 12)
+            assert codes[1, p, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-6)
+            assert codes[1, p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_sinusoidal_stays_exact_far_out():
+    far = table(8192, 4, torch.device("cpu"))[8191]
+    expected = [math.sin(8191), math.cos(8191), math.sin(81.91), math.cos(81.91)]
+    torch.testing.assert_close(far, torch.tensor(expected), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("offset", [1, 7, 200])
+def test_one_rotation_moves_every_place_by_an_offset(offset):  # section 3.5: PE(p + k) is a linear function of PE(p)
+    codes = table(512, 12, torch.device("cpu")).double()
+    angles = [offset / 10_000 ** (2 * i / 12) for i in range(6)]
+    moved = torch.block_diag(
+        *(torch.tensor([[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]], dtype=torch.double) for a in angles)
+    )
+    torch.testing.assert_close(codes[:300] @ moved, codes[offset : 300 + offset], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "learned"])
+def test_a_code_belongs_to_a_place_and_not_to_a_column(name):
+    positions = torch.tensor([[0, 0, 1, 2], [2, 1, 0, 0]])
+    codes = encoding(name).embed(torch.zeros(2, 4, 12), positions)
+    torch.testing.assert_close(codes[0], codes[1].flip(0), atol=0, rtol=0)
+    assert torch.equal(codes[0, 0], codes[0, 1]) and not torch.isclose(codes[0, 1], codes[0, 2]).all()
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "learned"])
+def test_codes_are_added_to_what_is_there(name):
+    x = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0))
+    places = torch.arange(5)[None]
+    added = encoding(name).embed(x, places) - x
+    torch.testing.assert_close(added, encoding(name).embed(torch.zeros_like(x), places), atol=1e-6, rtol=0)
+
+
+def test_no_positions_pass_everything():
+    x, q = torch.randn(2, 5, 12), torch.randn(2, 3, 5, 4)
+    none = encoding("none")
+    assert none.embed(x, torch.arange(5)[None]) is x
+    assert none.rotate(q, torch.arange(5)[None]) is q
+    assert none.bias() is None and not list(none.parameters())
+
+
+def test_learned_positions_end_at_max_len():
+    learned = encoding("learned")
+    assert learned.embed(torch.zeros(1, 10, 12), torch.arange(10)[None]).shape == (1, 10, 12)
+    with pytest.raises(
+        ValueError, match="got 11 tokens, expected at most max_len 10: .*; cut the text"
+    ):
+        learned.embed(torch.zeros(1, 11, 12), torch.arange(11)[None])
+
+
+def test_each_learned_vector_is_trained_by_its_own_place():
+    learned = encoding("learned")
+    learned.embed(torch.zeros(1, 3, 12), torch.tensor([[4, 7, 7]])).sum().backward()
+    touched = learned.table.weight.grad[:, 0].tolist()
+    assert touched == [0, 0, 0, 0, 1, 0, 0, 2, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", POSITIONAL)
+def test_half_precision_stays_half_precision(name, dtype):
+    x = torch.zeros(1, 4, 12, dtype=dtype)
+    assert encoding(name).to(dtype).embed(x, torch.arange(4)[None]).dtype == dtype
+
+
+def test_a_table_made_without_gradients_serves_training():
+    table.cache_clear()
+    with torch.inference_mode():
+        encoding("sinusoidal").embed(torch.zeros(1, 4, 12), torch.arange(4)[None])
+    x = torch.ones(1, 4, 12, requires_grad=True)
+    (encoding("sinusoidal").embed(x, torch.arange(4)[None]) ** 2).sum().backward()
+    assert x.grad is not None and x.grad.isfinite().all()
