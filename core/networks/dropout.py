@@ -33,4 +33,4 @@ def dropout_by_bytes(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*sh
     threshold = round(p * 256)
     draws = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device).random_(-(2**63), None)
     kept = draws.view(torch.uint8)[: x.numel()].view(x.shape) >= threshold
-    return x * kept.to(x.dtype).mul_(256 / (256 - threshold))
+    return (x * kept.to(x.dtype)).mul_(256 / (256 - threshold))  # not the mask: in bfloat16 it cannot hold the factor
