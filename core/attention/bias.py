@@ -1,11 +1,12 @@
 """How much more or less a query attends to a key because of where they stand, before the softmax."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
 
 
+@runtime_checkable
 class Bias(Protocol):
     """A term added to attention logits; kernels that know a shorter form than the dense one may use it."""
 

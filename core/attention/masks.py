@@ -14,10 +14,10 @@ class AttentionMask:
     """True on real tokens; None when there is no padding."""
 
     def dense(self) -> Bool[Tensor, "B 1 1 T"] | None:
-        """The mask as it broadcasts over (B, H, Q, T); None when nothing is hidden.
+        """The mask as it broadcasts over (B, H, Q, T); None when nothing is hidden."""
+        return None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
 
-        A review without one real token attends everywhere: an empty softmax row would be NaN, and travel through V.
-        """
-        if self.token_mask is None:
-            return None
-        return (self.token_mask | ~self.token_mask.any(-1, keepdim=True))[:, None, None, :]
+
+def without_empty_rows(token_mask: Bool[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+    """The same, but all True for a review without one real token: the softmax of nothing is NaN, and travels through V."""
+    return token_mask | ~token_mask.any(-1, keepdim=True)

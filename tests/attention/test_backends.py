@@ -1,0 +1,235 @@
+"""Every backend against attention written out in float64, with gradients."""
+
+import math
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from core.attention.masks import AttentionMask
+from core.catalog import BACKENDS
+
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 4e-2}
+every_backend = pytest.mark.parametrize("name", BACKENDS)
+
+
+@dataclass(frozen=True)
+class Added:
+    """A bias made by hand."""
+
+    term: Tensor
+
+    def dense(self, q: Tensor, k: Tensor) -> Tensor:
+        return self.term
+
+
+def written_out(q, k, v, allowed, term, scale):
+    """Equation 1 of arXiv:1706.03762, sum by sum, in float64."""
+    logits = torch.einsum("bhqd,bhtd->bhqt", q.double(), k.double()) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    logits = logits if term is None else logits + term.double()
+    hidden = ~allowed[:, None, None, :]
+    powers = (logits - logits.masked_fill(hidden, -math.inf).amax(-1, keepdim=True)).masked_fill(hidden, -math.inf).exp()
+    weights = powers / powers.sum(-1, keepdim=True)
+    return torch.einsum("bhqt,bhtd->bhqd", weights, v.double()), weights
+
+
+def draw(heads=3, queries=7, keys=5, d_head=8, dtype=torch.float32, seed=0):
+    """q, k, v of three reviews, and which tokens are real: all, a third of them, one."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(3, heads, queries, d_head), (3, heads, keys, d_head), (3, heads, keys, d_head)]
+    q, k, v = (torch.randn(shape, generator=generator).to(dtype).requires_grad_() for shape in shapes)
+    return q, k, v, torch.arange(keys) < torch.tensor([keys, max(1, keys // 3), 1])[:, None]
+
+
+def result_and_gradients(attend, leaves):
+    out, weights = attend(*leaves)
+    upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out.dtype)
+    return out, weights, torch.autograd.grad(out, [leaf for leaf in leaves if leaf.requires_grad], upstream)
+
+
+def assert_as_written_out(name, q, k, v, token_mask, bias=None, scale=None):
+    attend = BACKENDS[name].resolve()
+    allowed = torch.ones(k.shape[0], k.shape[2], dtype=torch.bool) if token_mask is None else token_mask
+    leaves = [q, k, v] if bias is None else [q, k, v, bias]
+    out, weights, gradients = result_and_gradients(
+        lambda q, k, v, term=None: attend(q, k, v, AttentionMask(token_mask), term if term is None else Added(term), scale),
+        leaves,
+    )
+    expected, expected_weights, expected_gradients = result_and_gradients(
+        lambda q, k, v, term=None: written_out(q, k, v, allowed, term, scale), leaves
+    )
+    near = dict(atol=TOLERANCE[q.dtype], rtol=TOLERANCE[q.dtype])
+    assert out.dtype == q.dtype
+    torch.testing.assert_close(out.double(), expected, **near)
+    for gradient, known in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient.double(), known.double(), **near)
+    if weights is not None:
+        torch.testing.assert_close(weights.double(), expected_weights, **near)
+
+
+@every_backend
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 127, 129])
+@pytest.mark.parametrize("heads", [1, 3, 6])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_values_and_gradients_of_self_attention(name, length, heads, dtype, padded):
+    q, k, v, token_mask = draw(heads, length, length, dtype=dtype)
+    assert_as_written_out(name, q, k, v, token_mask if padded else None)
+
+
+@every_backend
+@pytest.mark.parametrize("scale", [None, 0.5, 0.05])
+@pytest.mark.parametrize("bias", [None, "fixed", "learned"])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_values_and_gradients_with_scale_and_bias_on_unequal_axes(name, scale, bias, dtype, padded):
+    q, k, v, token_mask = draw(heads=4, queries=7, keys=65, d_head=16, dtype=dtype)
+    term = torch.randn(1, 4, 7, 65, generator=torch.Generator().manual_seed(2)).requires_grad_(bias == "learned")
+    assert_as_written_out(name, q, k, v, token_mask if padded else None, None if bias is None else term, scale)
+
+
+@pytest.mark.parametrize("name", [name for name in BACKENDS if name != "eager"])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_backend_and_its_gradient_match_eager(name, dtype, padded):
+    q, k, v, token_mask = draw(6, 129, 129, dtype=dtype)
+    mask = AttentionMask(token_mask if padded else None)
+    attend, eager = BACKENDS[name].resolve(), BACKENDS["eager"].resolve()
+    out, _, gradients = result_and_gradients(lambda q, k, v: attend(q, k, v, mask), [q, k, v])
+    expected, _, expected_gradients = result_and_gradients(lambda q, k, v: eager(q, k, v, mask), [q, k, v])
+    near = dict(atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+    torch.testing.assert_close(out, expected, **near)
+    torch.testing.assert_close(gradients, expected_gradients, **near)
+
+
+def chunked(q, k, v):
+    return torch.cat([q, k, v], dim=-1).chunk(3, dim=-1)
+
+
+def transposed(q, k, v):
+    return tuple(x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+
+
+def shared(q, k, v):
+    return q, k[:, :1].expand_as(k), v[:, :1].expand_as(v)
+
+
+@every_backend
+@pytest.mark.parametrize("view", [chunked, transposed, shared])
+@pytest.mark.parametrize("keys", [33, 65])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_views_read_as_their_copies(name, view, keys, dtype):
+    *leaves, token_mask = draw(3, keys, keys, dtype=dtype)
+    viewed = view(*(leaf.detach() for leaf in leaves))
+    assert not all(x.is_contiguous() for x in viewed)
+    assert_as_written_out(name, *(x.requires_grad_() for x in viewed), token_mask)
+
+
+@every_backend
+def test_the_only_key_seen_is_passed_on(name):
+    q, k, v, _ = draw(queries=4, keys=6)
+    token_mask = torch.zeros(3, 6, dtype=torch.bool)
+    token_mask[torch.arange(3), torch.tensor([0, 5, 2])] = True
+    out, _ = BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask))
+    seen = torch.stack([v[0, :, 0], v[1, :, 5], v[2, :, 2]])
+    torch.testing.assert_close(out, seen[:, :, None].expand_as(out), atol=1e-6, rtol=0)
+
+
+@every_backend
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_review_without_a_token_gives_numbers(name, biased):
+    q, k, v, token_mask = draw(queries=5, keys=5)
+    bias = Added(torch.zeros(1, 1, 5, 5)) if biased else None
+    token_mask[1] = False
+    out, _, gradients = result_and_gradients(
+        lambda q, k, v: BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask), bias), [q, k, v]
+    )
+    assert out.isfinite().all() and all(gradient.isfinite().all() for gradient in gradients)
+    token_mask[1] = True
+    torch.testing.assert_close(out, BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask), bias)[0])
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_logits_of_thousands_give_numbers(name, dtype):
+    q, k, v, token_mask = draw(queries=9, keys=9)
+    q, k, v = (x.detach().to(dtype) for x in (-q.abs() * 60, k.abs() * 60, v))
+    out, _ = BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask))
+    expected, _ = written_out(q, k, v, token_mask, None, None)
+    assert ((q.double() @ k.double().mT) * 8**-0.5).min() < -5000
+    assert out.isfinite().all()
+    if dtype == torch.float32:
+        torch.testing.assert_close(out.double(), expected, atol=1e-3, rtol=0)
+
+
+@every_backend
+def test_padding_changes_nothing_and_real_tokens_do(name):
+    q, k, v, token_mask = draw(queries=5, keys=9)
+    attend = BACKENDS[name].resolve()
+    before, _ = attend(q, k, v, AttentionMask(token_mask))
+    padding, real = ~token_mask[:, None, :, None], token_mask[:, None, :, None]
+    edited, _ = attend(q, k.masked_fill(padding, 9.0), v.masked_fill(padding, -9.0), AttentionMask(token_mask))
+    assert torch.equal(edited, before)
+    edited, _ = attend(q, k, v.masked_fill(real, -9.0), AttentionMask(token_mask))
+    assert not torch.isclose(edited, before).any()
+
+
+def test_no_mask_is_a_mask_of_ones():
+    assert AttentionMask().dense() is None
+    dense = AttentionMask(torch.tensor([[True, True, False], [False, False, False]])).dense()
+    assert dense.tolist() == [[[[True, True, False]]], [[[True, True, True]]]]
+
+
+@every_backend
+def test_dropout_keeps_the_mean(name):
+    q, k, v, _ = draw(heads=2, queries=3, keys=4)
+    attend = BACKENDS[name].resolve()
+    undropped, _ = attend(q[:1], k[:1], v[:1], AttentionMask())
+    torch.manual_seed(0)
+    out, weights = attend(*(x[:1].expand(20_000, -1, -1, -1) for x in (q, k, v)), AttentionMask(), None, None, 0.4)
+    assert (out[0] != out[1]).any()
+    torch.testing.assert_close(out.mean(0, keepdim=True), undropped, atol=0.04, rtol=0)
+    if weights is not None:  # from before dropout
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
+weighing = pytest.mark.parametrize("name", [name for name in BACKENDS if BACKENDS[name].gives_weights])
+
+
+@weighing
+def test_weights_by_hand(name):  # softmax(0, 1) = (1, e) / (1 + e)
+    q, k = torch.ones(1, 1, 1, 1), torch.tensor([0.0, 1.0]).view(1, 1, 2, 1)
+    out, weights = BACKENDS[name].resolve()(q, k, torch.tensor([10.0, 20.0]).view(1, 1, 2, 1), AttentionMask())
+    expected = [1 / (1 + math.e), math.e / (1 + math.e)]
+    assert weights.flatten().tolist() == pytest.approx(expected, abs=1e-7)
+    assert out.item() == pytest.approx(10 * expected[0] + 20 * expected[1])
+
+
+@weighing
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_weights_are_float32_sum_to_one_and_leave_padding_out(name, dtype):
+    q, k, v, token_mask = draw(4, 11, 64, dtype=dtype)
+    _, weights = BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask))
+    assert weights.dtype == torch.float32 and weights.shape == (3, 4, 11, 64)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4, 11))
+    shown = token_mask[:, None, None, :].expand_as(weights)
+    assert (weights[~shown] == 0).all() and (weights[shown] > 0).all()
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_sdpa_takes_the_flash_kernel_on_a_cpu(padded):
+    q, k, v, token_mask = draw(3, 64, 64)
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        BACKENDS["sdpa"].resolve()(q, k, v, AttentionMask(token_mask if padded else None))[0].sum().backward()
+    names = {event.name for event in profiled.events()}
+    assert "aten::_scaled_dot_product_flash_attention_for_cpu_backward" in names
+    assert not any("attention_math" in name for name in names)
+
+
+def test_what_a_backend_cannot_do_is_said():
+    for name, backend in BACKENDS.items():
+        assert backend.why_not() is None
+        assert (backend.why_not(weights=True) is None) == backend.gives_weights, name
+    assert BACKENDS["sdpa"].why_not(weights=True) == "it computes no weights; to inspect, use 'eager'"
