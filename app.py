@@ -1,0 +1,19 @@
+"""The app: `streamlit run app.py`."""
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+
+
+@asynccontextmanager
+async def lifespan(app: st.App) -> AsyncIterator[None]:
+    """Open the models beside the server, in a thread, so that the first review need not wait for torch."""
+    from ui import loaders
+
+    threading.Thread(target=loaders.warm, name="warm", daemon=True).start()
+    yield
+
+
+app = st.App("ui/main.py", lifespan=lifespan)

@@ -1,0 +1,33 @@
+"""What does the model make of this review, and on what evidence?"""
+
+import streamlit as st
+
+from ui import controls, loaders, panels
+
+st.title("Inspect")
+st.markdown(
+    "Type a film review: each model says what it makes of it, and its words are shaded by the attention they receive.  \n"
+    "See whether two models agree, and whether they look at the same words while they do."
+)
+if not loaders.model_names():
+    panels.no_models()
+    st.stop()
+review = controls.review()
+names, windows = controls.readers()
+if not review.strip():
+    st.info("Nothing to read yet: type a review above, or take one of the examples.")
+    st.stop()
+if not names:
+    st.info("Choose a model to read the review.")
+    st.stop()
+
+views = []
+columns = st.grid(len(names), min_column_width=340, gap="large")
+for name in names:
+    with columns.cell(), panels.refusals():
+        reading, model = loaders.reading(name, review, windows), loaders.model(name)
+        panels.answer(model, reading)
+        views.append(controls.view(model, reading))
+        panels.words(views[-1])
+for view in views:
+    panels.heads(view)

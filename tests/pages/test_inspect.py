@@ -1,0 +1,294 @@
+import json
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import core.inspection.reading
+from ui import examples
+
+PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))
+
+
+class Shown(HTMLParser):
+    """The text of a piece of HTML, its tags, and the text under each title."""
+
+    def __init__(self, body: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text, self.tags, self.titled, self._title = "", set(), [], None
+        self.feed(body)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self._title = dict(attrs).get("title")
+
+    def handle_endtag(self, tag):
+        self._title = None
+
+    def handle_data(self, data):
+        self.text += data
+        if self._title:
+            self.titled.append((data, self._title))
+
+
+def read(app: AppTest, text: str, *models: str, windows: bool = False) -> AppTest:
+    """The page after `text` was typed."""
+    app.text_area(key="inspect_review").set_value(text)
+    app.toggle(key="inspect_windows").set_value(windows)
+    if models:
+        app.multiselect(key="inspect_models").set_value(list(models))
+    app.run()
+    assert not app.exception
+    return app
+
+
+def reviews(app: AppTest) -> list[Shown]:
+    """The shaded reviews on the page."""
+    return [Shown(element.value) for element in app.html if 'aria-label="The review"' in element.value]
+
+
+def answers(app: AppTest) -> list[str]:
+    """What the page says of each answer."""
+    return [Shown(element.value).text for element in app.html if "points" in element.value]
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.caption)
+
+
+def charts(app: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def pictures(app: AppTest) -> list[str]:
+    return [caption for image in app.image for caption in image.captions]
+
+
+def test_an_empty_page_invites_and_opens_no_model(inspect):
+    assert not inspect.exception
+    assert inspect.info[0].value.startswith("Nothing to read yet")
+    assert not reviews(inspect)
+
+
+@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize("name", PROBES)
+def test_every_probe_is_shown_letter_for_letter(inspect, name, windows):
+    read(inspect, PROBES[name], windows=windows)
+    shown = reviews(inspect)
+    assert len(shown) == (2 if PROBES[name].strip() else 0)
+    for review in shown:
+        assert review.text == PROBES[name]
+        assert review.tags == {"div", "span"}
+
+
+@pytest.mark.parametrize("model", ["one-head", "cls"])
+@pytest.mark.parametrize("name", ["one_word", "repeated", "markup", "emoji", "long_unread", "one_huge_word"])
+def test_other_shapes_of_model_draw_the_probes_too(inspect, model, name):
+    read(inspect, PROBES[name], model)
+    assert reviews(inspect)[0].text == PROBES[name]
+    assert len(charts(inspect)) == 1
+
+
+def test_both_models_answer_first(inspect):
+    read(inspect, "the film is good")
+    assert [answer.split("positive")[0].split("negative")[0] for answer in answers(inspect)] == [
+        "Transformer · imdb-encoder",
+        "BiLSTM · imdb-bilstm",
+    ]
+    assert "Read all 4 tokens (4 words)." in [line.value for line in inspect.markdown]
+
+
+def test_what_was_not_read_is_said_and_grey(inspect):
+    text = "the film is good " * 10 + "and absolutely terrible"
+    read(inspect, text, "imdb-bilstm")
+    (review,) = reviews(inspect)
+    unread = "".join(piece for piece, title in review.titled if title == "not read")
+    assert unread.split() == ("the film is good " * 4).split() + ["and", "absolutely", "terrible"]
+    said = next(line.value for line in inspect.markdown if line.value.startswith("Read"))
+    assert said.startswith("Read 24 of ") and said.endswith("(24 of 43 words); the rest is grey.")
+
+
+def test_windows_read_the_end_too_and_each_can_be_chosen(inspect):
+    text = "the film is good " * 10 + "and terrible"
+    read(inspect, text, "imdb-bilstm", windows=True)
+    assert not [title for _, title in reviews(inspect)[0].titled if title == "not read"]
+    assert any(" in 2 windows; their logits are averaged." in line.value for line in inspect.markdown)
+    shaded_first = [piece for piece, title in reviews(inspect)[0].titled if "attention" in title]
+    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value(1).run()
+    shaded_last = [piece for piece, title in reviews(inspect)[0].titled if "attention" in title]
+    assert (shaded_first[0], shaded_last[-1]) == ("the", "terrible")
+    assert "terrible" not in shaded_first
+
+
+def test_a_window_that_a_shorter_review_lacks_is_forgotten(inspect):
+    read(inspect, "the film is good " * 20, "imdb-bilstm", windows=True)
+    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value(3).run()
+    read(inspect, "the film is good " * 10, "imdb-bilstm", windows=True)
+    assert reviews(inspect)
+
+
+def test_layer_and_head_change_words_and_map(inspect):
+    read(inspect, "the film is good", "imdb-encoder")
+    averaged = charts(inspect)[0]["data"][0]
+    inspect.segmented_control(key="inspect_layer_imdb-encoder").set_value(1).run()
+    inspect.segmented_control(key="inspect_head_imdb-encoder").set_value(3).run()
+    assert not inspect.exception
+    one = charts(inspect)[0]["data"][0]
+    assert one["z"] != averaged["z"]
+    assert one["zmax"] == averaged["zmax"]  # one range for all heads
+    assert "layer 1, head 3" in captions(inspect).lower()
+    inspect.segmented_control(key="inspect_layer_imdb-encoder").set_value(0).run()
+    assert "all layers and heads averaged" in captions(inspect).lower()
+
+
+def test_each_head_has_a_picture_in_order(inspect):
+    read(inspect, "the film is good", "imdb-encoder")
+    assert pictures(inspect) == [f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3)]
+
+
+def test_a_model_with_one_layer_or_head_asks_nothing(inspect):
+    read(inspect, "good", "one-head")
+    assert not [control for control in inspect.segmented_control if control.key.endswith("one-head")]
+    assert charts(inspect)[0]["data"][0]["x"] == ["1 good"]
+    read(inspect, "good", "cls")
+    assert [control.label for control in inspect.segmented_control] == ["Head"]
+
+
+def test_the_recurrent_model_shows_its_pooling_as_one_row(inspect):
+    read(inspect, "good good film", "imdb-bilstm")
+    (heatmap,) = charts(inspect)[0]["data"]
+    assert (heatmap["y"], heatmap["x"]) == (["review"], ["1 good", "2 good", "3 film"])
+    assert not pictures(inspect)
+
+
+def test_added_tokens_are_named_with_their_share(inspect):
+    read(inspect, "good film", "cls")
+    assert "\\[CLS\\], which nobody typed, receives" in captions(inspect)
+    assert charts(inspect)[0]["data"][0]["x"][0] == "1 [CLS]"
+
+
+def test_what_the_vocabulary_lacks_is_marked(inspect):
+    read(inspect, "a ⭢ film", "imdb-bilstm")
+    assert [piece for piece, title in reviews(inspect)[0].titled if "unknown to the model" in title] == ["⭢"]
+    assert "Dotted: unknown to the model." in captions(inspect)
+
+
+def test_rows_that_sum_to_one_are_said_to(inspect):
+    read(inspect, "the film is good", "imdb-encoder")
+    assert any("rows sum to 1 within" in line.value and "evaluation mode" in line.value for line in inspect.markdown)
+    assert not inspect.warning
+
+
+@pytest.mark.parametrize(("broken", "said"), [("training", "training mode"), ("rows", "miss 1 by up to 3e-01")])
+def test_a_reading_that_cannot_be_trusted_warns(inspect, monkeypatch, broken, said):
+    genuine = core.inspection.reading.read
+
+    def spoilt(model, text, **how):
+        reading = genuine(model, text, **how)
+        if broken == "training":
+            return replace(reading, training_mode=True)
+        (window,) = reading.windows
+        return replace(reading, windows=(replace(window, weights=np.float32(1.25) * window.weights),))
+
+    monkeypatch.setattr(core.inspection.reading, "read", spoilt)
+    read(inspect, "the film is good", "one-head")
+    assert said in inspect.warning[0].value
+    assert not any("rows sum to 1" in line.value for line in inspect.markdown)
+
+
+def test_at_most_two_models_are_shown(inspect):
+    assert inspect.multiselect(key="inspect_models").value == ["imdb-encoder", "imdb-bilstm"]
+    inspect.query_params["inspect_models"] = ["cls", "one-head", "imdb-bilstm"]
+    read(inspect, "good film")
+    assert len(reviews(inspect)) <= 2
+
+
+def test_the_first_page_takes_its_choices_from_the_url(first_page):
+    first_page.query_params |= {"inspect_models": "cls", "inspect_head_cls": "2", "inspect_windows": "true"}
+    first_page.run()
+    first_page.text_area(key="inspect_review").set_value("good film").run()
+    assert first_page.multiselect(key="inspect_models").value == ["cls"]
+    assert "Layer 1, head 2:" in captions(first_page)
+    assert first_page.toggle(key="inspect_windows").value
+
+
+def test_choices_that_do_not_exist_are_forgotten(first_page):
+    first_page.query_params |= {"inspect_models": "nowhere", "inspect_layer_imdb-encoder": "99", "inspect_windows": "perhaps"}
+    first_page.run()
+    first_page.text_area(key="inspect_review").set_value("good film").run()
+    assert not first_page.exception
+    assert len(reviews(first_page)) == 2
+
+
+def test_no_model_chosen_asks_for_one(inspect):
+    inspect.text_area(key="inspect_review").set_value("good")
+    inspect.multiselect(key="inspect_models").set_value([]).run()
+    assert inspect.info[0].value == "Choose a model to read the review."
+    assert inspect.text_area(key="inspect_review").value == "good"
+
+
+@pytest.mark.parametrize("name", examples.NAMES)
+def test_an_example_is_read_at_one_click(inspect, name):
+    inspect.button(key=f"inspect_example_{name}").click().run()
+    assert not inspect.exception
+    assert reviews(inspect)[0].text == inspect.text_area(key="inspect_review").value
+
+
+def test_the_text_survives_a_visit_to_another_page(inspect):
+    read(inspect, "the film is good")
+    inspect.switch_page("../pages/lengths.py").run()
+    inspect.switch_page("../pages/inspect.py").run()
+    assert inspect.text_area(key="inspect_review").value == "the film is good"
+    assert reviews(inspect)
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u200d\u200d"])
+def test_a_text_without_a_token_is_answered_with_a_sentence(inspect, text):
+    read(inspect, text)
+    assert inspect.error or inspect.info
+    assert inspect.text_area(key="inspect_review").value == text
+
+
+def test_a_damaged_model_is_named_and_the_other_still_answers(inspect, model_root, tmp_path, monkeypatch):
+    shutil.copytree(model_root, tmp_path / "models")
+    (tmp_path / "models" / "imdb-encoder" / "model.safetensors").write_bytes(b"damaged")
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "models"))
+    read(inspect, "good film")
+    assert "imdb\\-encoder" in inspect.error[0].value
+    assert len(reviews(inspect)) == 1
+
+
+def test_a_model_trained_anew_is_opened_anew(inspect, model_root, tmp_path, monkeypatch):
+    root = tmp_path / "models"
+    shutil.copytree(model_root / "imdb-bilstm", root / "one")
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(root))
+    read(inspect, "good film", "one")
+    assert pictures(inspect) == []
+    shutil.rmtree(root / "one")
+    shutil.copytree(model_root / "imdb-encoder", root / "one", copy_function=shutil.copyfile)
+    inspect.run()
+    assert len(pictures(inspect)) == 6
+
+
+def test_without_models_it_says_how_to_train_one(inspect, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path))
+    inspect.run()
+    assert not inspect.exception
+    assert "no trained model yet" in inspect.info[0].value
+    assert "python -m core train" in inspect.code[0].value
+
+
+def test_names_of_models_and_labels_are_text(inspect, model_root, tmp_path, monkeypatch):
+    name = "$x$ <b>a</b> *b*".replace("/", "∕")
+    shutil.copytree(model_root / "one-head", tmp_path / "models" / name)
+    config = tmp_path / "models" / name / "config.json"
+    config.write_text(config.read_text().replace("negative", "<i>bad</i>").replace("positive", "<i>good</i>"))
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "models"))
+    read(inspect, "film", name)
+    assert "<i>bad</i>" in answers(inspect)[0] and name in answers(inspect)[0]
+    assert "\\$x\\$" in inspect.subheader[0].value

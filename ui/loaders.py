@@ -1,0 +1,100 @@
+"""What is kept between reruns, each cache bounded: models are shared by all viewers, what a viewer typed is that session's.
+
+torch is imported when the first model is opened, not before, so that a page paints at once.
+"""
+
+import threading
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from core.artifact import Model, model_folders, open_model, read_predictions
+from core.records import Reading
+from ui import examples as examples_by_rule
+
+SHIPPED = ("imdb-encoder", "imdb-bilstm")
+"""Models to show first, if they are there."""
+
+page_painted = threading.Event()
+"""Set when a page has been drawn once: what is slow to import begins then, since it would hold the interpreter."""
+
+_opening = threading.Lock()
+
+
+def model_names() -> list[str]:
+    """Names of the models that can be opened, the shipped ones first."""
+    names = model_folders()
+    return [name for name in SHIPPED if name in names] + sorted(name for name in names if name not in SHIPPED)
+
+
+def model(name: str) -> Model:
+    """The model of that name, in evaluation mode; ValueError if its folder is missing or damaged."""
+    folder = _folder(name)
+    return _open(folder, _changed(folder))
+
+
+def reading(name: str, text: str, windows: bool) -> Reading:
+    """`text` as that model reads it, from one forward pass; ValueError if there is nothing to read."""
+    folder = _folder(name)
+    return _read(folder, _changed(folder), text, windows)
+
+
+def predictions(name: str) -> pd.DataFrame:
+    """What that model answered in its evaluation: one row for each review of validation and test."""
+    folder = _folder(name)
+    return _predictions(folder, _changed(folder))
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def examples() -> dict[str, str]:
+    """Five reviews of the bundled test split, by the names of `ui.examples`."""
+    from core.data.sources.bundled import imdb
+    from core.data.splits import split
+
+    return examples_by_rule.choose(split(imdb()).test)
+
+
+def warm() -> None:
+    """Import torch and transformers and open the shipped models, once a page has been drawn, or soon without one."""
+    page_painted.wait(timeout=20)
+    for name in model_names()[: len(SHIPPED)]:
+        try:
+            model(name)
+        except ValueError:
+            pass  # the page that asks for it says so
+    examples()
+
+
+def _folder(name: str) -> str:
+    folders = model_folders()
+    if name not in folders:
+        raise ValueError(f"there is no model {name!r}; choose one of {', '.join(folders)}")
+    return str(folders[name])
+
+
+def _changed(folder: str) -> int:
+    """When a file of the folder was last written, so that a model trained anew is opened anew."""
+    return max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _open(folder: str, changed: int) -> Model:
+    with _opening:  # two threads must not import torch and transformers at once
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # which would write to the server's log at each model
+        return open_model(Path(folder))
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the review…")
+def _read(folder: str, changed: int, text: str, windows: bool) -> Reading:
+    opened = _open(folder, changed)
+    from core.inspection.reading import read
+
+    return read(opened, text, windows=windows)
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the predictions…")
+def _predictions(folder: str, changed: int) -> pd.DataFrame:
+    return read_predictions(Path(folder))

@@ -1,0 +1,34 @@
+"""Which pages there are. The default page has no URL of its own, so it is none of them: it leads to the first."""
+
+import streamlit as st
+
+from ui import loaders
+
+INSPECT = st.Page(
+    "../pages/inspect.py",
+    title="Inspect",
+    icon=":material/search:",
+    help="What does a model make of a review, and on what evidence?",
+)
+LENGTHS = st.Page(
+    "../pages/lengths.py",
+    title="Lengths",
+    icon=":material/straighten:",
+    help="How does accuracy change with the length of a review?",
+)
+
+
+def home() -> None:
+    """Lead to the first page, and take what the URL says along."""
+    st.switch_page(INSPECT, query_params=st.query_params.to_dict())
+
+
+HOME = st.Page(home, default=True, visibility="hidden")
+
+st.set_page_config(page_title="Attention lab", page_icon=":material/search:", layout="wide")
+page = st.navigation({"Attention lab": [HOME, INSPECT, LENGTHS]})
+try:
+    page.run()
+finally:  # a page may end early, by st.stop
+    if page is not HOME:
+        loaders.page_painted.set()

@@ -1,0 +1,173 @@
+"""What is shown of one reading, from its answer to its last head."""
+
+import html
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.artifact import Model
+from core.figures.attention import attention_heatmap, thumbnail
+from core.figures.labels import shorten, visible
+from core.records import Prediction, Reading
+from core.words import count_words
+from ui import markdown
+from ui.review_text import Unit, as_html, units, words_read
+from ui.view import View, head_name
+
+KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM"}
+MOST_CLASSES = 6
+"""Probabilities shown; of more classes the most probable."""
+ROW_ERROR = 1e-4
+"""A row of weights may miss 1 by so much through float32 arithmetic, not by more."""
+CHART = {"displaylogo": False, "toImageButtonOptions": {"filename": "attention-lab", "scale": 2}}
+"""Plotly's tools: its camera button saves the figure."""
+PERCENT = {name: st.column_config.NumberColumn(format="%.1f%%") for name in ("accuracy", "from", "to", "attention")}
+"""Columns of tables that hold percents."""
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Show the sentence of a ValueError in the place of what could not be made."""
+    try:
+        yield
+    except ValueError as error:
+        st.error(markdown.literal(f"{error}."), icon=":material/info:")
+
+
+def no_models() -> None:
+    """Say how to get a model where there is none."""
+    st.info("There is no trained model yet. Train one from the command line, in the folder of this app:")
+    st.code("python -m core train --help", language="bash")
+
+
+def answer(model: Model, reading: Reading) -> None:
+    """Class, probability and margin, and how much of the review they rest on."""
+    st.html(_answer(f"{KINDS[model.kind]} · {model.name}", reading.prediction))
+    st.markdown(coverage(reading))
+    _trust(reading)
+
+
+def _answer(title: str, prediction: Prediction) -> str:
+    ranked = sorted(prediction.probabilities.items(), key=lambda pair: -pair[1])
+    margin = ranked[0][1] - ranked[1][1]
+    others = ", ".join(f"{html.escape(label)} {percent(p)}" for label, p in ranked[1:MOST_CLASSES])
+    return (
+        f'<div style="opacity:.8;font-size:.9rem;overflow-wrap:anywhere">{html.escape(title)}</div>'
+        f'<div style="font-size:1.7rem;font-weight:600;line-height:1.3;overflow-wrap:anywhere">'
+        f"{html.escape(prediction.label)} {percent(ranked[0][1])}</div>"
+        f'<div style="height:5px;border-radius:3px;background:rgba(128,128,128,.25);margin:.35rem 0">'
+        f'<div style="height:5px;border-radius:3px;background:currentColor;opacity:.8;width:{ranked[0][1]:.2%}"></div></div>'
+        f'<div style="opacity:.8;font-size:.9rem;overflow-wrap:anywhere">'
+        f"{others} · margin {100 * margin:.1f} points</div>"
+    )
+
+
+def percent(share: float) -> str:
+    """A probability with one decimal; what is not certain is not shown as certain."""
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return f"{share:.1%}"
+
+
+def coverage(reading: Reading) -> str:
+    """How much of the review was read, in tokens and words."""
+    read, left_out = reading.prediction.tokens_read, reading.prediction.tokens_left_out
+    words = count_words(reading.text)
+    n_windows = len(reading.windows)
+    if left_out:
+        seen = words_read(reading.text, reading.read)
+        return f"Read {read:,} of {read + left_out:,} tokens ({seen:,} of {words:,} words); the rest is grey."
+    if n_windows > 1:
+        return f"Read all {read:,} tokens ({words:,} words) in {n_windows} windows; their logits are averaged."
+    return f"Read all {_count(read, 'token')} ({_count(words, 'word')})."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _trust(reading: Reading) -> None:
+    error = max(window.largest_row_error for window in reading.windows)
+    if reading.training_mode:
+        st.warning("The model is in training mode: dropout makes this reading worthless.", icon=":material/warning:")
+    if not error <= ROW_ERROR:
+        st.warning(f"Rows of weights miss 1 by up to {error:.0e}: these maps are no attention.", icon=":material/warning:")
+    if error <= ROW_ERROR and not reading.training_mode:
+        st.badge(f"rows sum to 1 within {error:.0e}, evaluation mode", icon=":material/check:", color="green")
+
+
+def words(view: View) -> None:
+    """The review, its words shaded by the attention they receive, and the ten that receive most as numbers."""
+    text = view.reading.text
+    shaded = units(text, view.attention, view.received)
+    st.html(as_html(text, shaded, view.reading.read))
+    st.caption(_legend(view, shaded))
+    with st.expander("The ten with most attention, as numbers"):
+        st.dataframe(most_attended(text, shaded), hide_index=True, column_config=PERCENT, key=f"inspect_words_{view.model}")
+
+
+def most_attended(text: str, shaded: Sequence[Unit], n: int = 10) -> pd.DataFrame:
+    """The `n` units with most attention, the largest first."""
+    top = sorted(shaded, key=lambda unit: -unit.share)[:n]
+    return pd.DataFrame(
+        {
+            "word": [visible(text[slice(*unit.span)]) for unit in top],
+            "attention": [100 * unit.share for unit in top],
+            "known to the model": ["no" if unit.unknown else "yes" for unit in top],
+        }
+    )
+
+
+def _legend(view: View, shaded: Sequence[Unit]) -> str:
+    top = max(shaded, key=lambda unit: unit.share)
+    word = shorten(visible(view.reading.text[slice(*top.span)]))
+    parts = [
+        f"Attention received, {view.title}. Shade: from none at 0% to full at {top.share:.1%} "
+        f"({markdown.literal(word)}), by its square root."
+    ]
+    added = {token for token, span in zip(view.attention.tokens, view.attention.spans, strict=True) if span[0] == span[1]}
+    if added:
+        rest = float(view.received.sum()) - sum(unit.share for unit in shaded)
+        parts.append(f"{markdown.literal(', '.join(sorted(added)))}, which nobody typed, receives {rest:.1%}.")
+    if any(unit.unknown for unit in shaded):
+        parts.append("Dotted: unknown to the model.")
+    return " ".join(parts)
+
+
+def heads(view: View) -> None:
+    """The map of the heads in view, token by token, and beside it a small one of each head."""
+    st.subheader(f"Where {markdown.literal(view.model)} looks")
+    if view.kind == "bilstm":
+        _map(view, f"The pooling's weights: one row, which sums to 1. Colour: {_colours(view)}.")
+        return
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        _map(view, f"{view.title.capitalize()}: rows attend to columns, each row sums to 1. Colour: {_colours(view)}.")
+    with right:
+        _every_head(view)
+
+
+def _colours(view: View) -> str:
+    return f"from 0 to {view.ceiling:.2g}, the largest weight of any head here, by its square root"
+
+
+def _map(view: View, caption: str) -> None:
+    figure = attention_heatmap(view.weights, view.queries, view.keys, view.ceiling, view.title)
+    alt = f"Attention weights of {view.title}"
+    st.plotly_chart(figure, key=f"inspect_map_{view.model}", config=CHART, alt=alt)
+    st.caption(caption)
+
+
+def _every_head(view: View) -> None:
+    weights = view.attention.weights
+    with st.grid(min(weights.shape[1], 4), min_column_width=64, gap="small"):
+        for layer, head in np.ndindex(weights.shape[:2]):
+            name = head_name(layer, head)
+            picture = thumbnail(weights[layer, head], view.ceiling)
+            st.image(picture, caption=name, alt=f"Attention map of {name}", width="stretch")
+    st.caption("Every head on the same colours. In a long review each pixel is the largest weight of its block.")
