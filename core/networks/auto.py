@@ -1,7 +1,7 @@
 """The networks as citizens of transformers: importing this module makes the Auto classes and `pipeline` know them."""
 
-from dataclasses import asdict, fields
-from typing import Any
+from dataclasses import asdict, fields, replace
+from typing import Any, no_type_check
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -11,20 +11,19 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, architecture_from_json
 from core.networks.bilstm import BiLSTM
+from core.networks.blocks import xavier_
 from core.networks.encoder import Encoder
 
 
+@no_type_check  # checked, a dataclass takes nothing but its fields, and no `num_labels`
 class _ArchitectureConfig(PreTrainedConfig):
     """A transformers configuration whose knobs are the fields of an architecture, by the same names and defaults."""
 
     def __post_init__(self, **kwargs: Any) -> None:
-        knobs = asdict(ARCHITECTURES[self.model_type]())
-        knobs |= {name: kwargs[name] for name in knobs if name in kwargs}
-        labels = self.id2label or kwargs.get("num_labels")
-        if labels is not None:
-            knobs["n_classes"] = labels if isinstance(labels, int) else len(labels)
-        super().__post_init__(**kwargs | knobs | {"num_labels": knobs["n_classes"]})
-        architecture_from_json(knobs)  # refuses what the network cannot be built of
+        given = kwargs if self.id2label is None else {"n_classes": len(self.id2label)} | kwargs
+        knobs = asdict(ARCHITECTURES[self.model_type]()) | given
+        super().__post_init__(**{self.attribute_map.get(name, name): value for name, value in knobs.items()})
+        _ = self.architecture  # refuses what the network cannot be built of
 
     @property
     def architecture(self) -> Architecture:
@@ -42,6 +41,7 @@ class EncoderConfig(_ArchitectureConfig):
         "num_attention_heads": "n_heads",
         "num_hidden_layers": "n_layers",
         "max_position_embeddings": "max_len",
+        "n_classes": "num_labels",
     }
 
 
@@ -49,7 +49,12 @@ class BiLSTMConfig(_ArchitectureConfig):
     """`core.config.BiLSTMArchitecture` for transformers."""
 
     model_type = "attention-lab-bilstm"
-    attribute_map = {"hidden_size": "d_hidden", "num_hidden_layers": "n_layers", "max_position_embeddings": "max_len"}
+    attribute_map = {
+        "hidden_size": "d_hidden",
+        "num_hidden_layers": "n_layers",
+        "max_position_embeddings": "max_len",
+        "n_classes": "num_labels",
+    }
 
 
 ARCHITECTURES: dict[str, type[Architecture]] = {
@@ -68,7 +73,8 @@ class _ForSequenceClassification(PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Nothing: the networks draw their own weights, and an artefact holds all of them."""
+        """For what a checkpoint lacks, such as a classifier for other classes; a new network has drawn its own already."""
+        xavier_(module)
 
 
 class EncoderForSequenceClassification(_ForSequenceClassification):
@@ -133,9 +139,10 @@ def build(
 ) -> EncoderForSequenceClassification | BiLSTMForSequenceClassification:
     """A new network with random weights from torch's generator; class i is called label_names[i]."""
     names = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
+    knobs = asdict(replace(architecture, n_classes=len(label_names)))
     if isinstance(architecture, EncoderArchitecture):
-        return EncoderForSequenceClassification(EncoderConfig(**asdict(architecture), **names))
-    return BiLSTMForSequenceClassification(BiLSTMConfig(**asdict(architecture), **names))
+        return EncoderForSequenceClassification(EncoderConfig(**knobs, **names))
+    return BiLSTMForSequenceClassification(BiLSTMConfig(**knobs, **names))
 
 
 for _model in (EncoderForSequenceClassification, BiLSTMForSequenceClassification):

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from core.attention.masks import AttentionMask
+from core.attention.masks import AttentionMask, without_empty_rows
 from core.catalog import POSITIONAL, resolve
 from core.config import EncoderArchitecture
 from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
@@ -79,9 +79,10 @@ def _positions(input_ids: Tensor, token_mask: Tensor | None) -> Int[Tensor, "#B 
 
 
 def pool(x: Float[Tensor, "B T D"], token_mask: Bool[Tensor, "B T"] | None, pooling: str) -> Float[Tensor, "B P"]:
-    """One vector for each review, from its real tokens alone; P is D, or 2 D for "mean+max"."""
+    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max"."""
     if token_mask is None:
         token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+    token_mask = without_empty_rows(token_mask)
     return torch.cat([POOLINGS[name](x, token_mask) for name in pooling.split("+")], dim=-1)
 
 
@@ -91,7 +92,7 @@ def _first(x: Tensor, token_mask: Tensor) -> Tensor:
 
 def _mean(x: Tensor, token_mask: Tensor) -> Tensor:
     total = torch.where(token_mask[..., None], x, 0).sum(1, dtype=torch.float32)
-    return (total / token_mask.sum(-1, keepdim=True).clamp(min=1)).to(x.dtype)
+    return (total / token_mask.sum(-1, keepdim=True)).to(x.dtype)
 
 
 def _max(x: Tensor, token_mask: Tensor) -> Tensor:
