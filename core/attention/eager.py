@@ -21,8 +21,8 @@ def attend(
 
     `scale` defaults to 1/sqrt(K). The weights are float32, from before dropout; memory grows with Q x T.
     """
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    logits = (q * scale) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = (q * factor) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
     if bias is not None:
         logits = logits + bias.dense(q, k)
     if (allowed := mask.dense()) is not None:
