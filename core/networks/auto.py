@@ -83,7 +83,9 @@ class EncoderForSequenceClassification(_ForSequenceClassification):
     config_class = EncoderConfig
 
     def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config, Encoder(config.architecture))
+        architecture = config.architecture
+        assert isinstance(architecture, EncoderArchitecture)
+        super().__init__(config, Encoder(architecture))
 
     def forward(
         self,
@@ -115,7 +117,9 @@ class BiLSTMForSequenceClassification(_ForSequenceClassification):
     config_class = BiLSTMConfig
 
     def __init__(self, config: BiLSTMConfig) -> None:
-        super().__init__(config, BiLSTM(config.architecture))
+        architecture = config.architecture
+        assert isinstance(architecture, BiLSTMArchitecture)
+        super().__init__(config, BiLSTM(architecture))
 
     def forward(
         self,
@@ -145,6 +149,9 @@ def build(
     return BiLSTMForSequenceClassification(BiLSTMConfig(**knobs, **names))
 
 
-for _model in (EncoderForSequenceClassification, BiLSTMForSequenceClassification):
-    AutoConfig.register(_model.config_class.model_type, _model.config_class, exist_ok=True)
-    AutoModelForSequenceClassification.register(_model.config_class, _model, exist_ok=True)
+for _config, _model in (
+    (EncoderConfig, EncoderForSequenceClassification),
+    (BiLSTMConfig, BiLSTMForSequenceClassification),
+):
+    AutoConfig.register(_config.model_type, _config, exist_ok=True)
+    AutoModelForSequenceClassification.register(_config, _model, exist_ok=True)
