@@ -77,10 +77,8 @@ def _window(name: str, reading: Reading) -> AttentionMap:
 def _one_of(label: str, n: int, default: int, key: str) -> int | None:
     if n == 1:
         return 0
-    chosen = st.segmented_control(
-        label, range(n + 1), default=default, required=True, format_func=_name, key=key, bind="query-params"
-    )
-    return None if chosen in (None, ALL) else chosen - 1
+    chosen = st.selectbox(label, range(n + 1), index=default, format_func=_name, key=key, bind="query-params")
+    return None if chosen == ALL else chosen - 1
 
 
 def _name(number: int) -> str:

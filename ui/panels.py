@@ -98,7 +98,9 @@ def _trust(reading: Reading) -> None:
     if not error <= ROW_ERROR:
         st.warning(f"Rows of weights miss 1 by up to {error:.0e}: these maps are no attention.", icon=":material/warning:")
     if error <= ROW_ERROR and not reading.training_mode:
-        st.badge(f"rows sum to 1 within {error:.0e}, evaluation mode", icon=":material/check:", color="green")
+        with st.container(horizontal=True, gap="xsmall"):
+            st.badge(f"rows sum to 1 within {error:.0e}", icon=":material/check:", color="green")
+            st.badge("evaluation mode", icon=":material/check:", color="green")
 
 
 def words(view: View) -> None:
@@ -126,10 +128,7 @@ def most_attended(text: str, shaded: Sequence[Unit], n: int = 10) -> pd.DataFram
 def _legend(view: View, shaded: Sequence[Unit]) -> str:
     top = max(shaded, key=lambda unit: unit.share)
     word = shorten(visible(view.reading.text[slice(*top.span)]))
-    parts = [
-        f"Attention received, {view.title}. Shade: from none at 0% to full at {top.share:.1%} "
-        f"({markdown.literal(word)}), by its square root."
-    ]
+    parts = [f"Attention received, {view.title}. Shade: from none at 0% to full at {top.share:.1%} ({markdown.literal(word)})."]
     added = {token for token, span in zip(view.attention.tokens, view.attention.spans, strict=True) if span[0] == span[1]}
     if added:
         rest = float(view.received.sum()) - sum(unit.share for unit in shaded)
@@ -153,7 +152,8 @@ def heads(view: View) -> None:
 
 
 def _colours(view: View) -> str:
-    return f"from 0 to {view.ceiling:.2g}, the largest weight of any head here, by its square root"
+    of = "of any head here" if view.is_one_head else "in this average"
+    return f"from 0 to {view.ceiling:.2g}, the largest weight {of}, by its square root"
 
 
 def _map(view: View, caption: str) -> None:
@@ -168,6 +168,8 @@ def _every_head(view: View) -> None:
     with st.grid(min(weights.shape[1], 4), min_column_width=64, gap="small"):
         for layer, head in np.ndindex(weights.shape[:2]):
             name = head_name(layer, head)
-            picture = thumbnail(weights[layer, head], view.ceiling)
+            picture = thumbnail(weights[layer, head], view.largest)
             st.image(picture, caption=name, alt=f"Attention map of {name}", width="stretch")
-    st.caption("Every head on the same colours. In a long review each pixel is the largest weight of its block.")
+    st.caption(
+        f"Every head on one colour range, from 0 to {view.largest:.2g}. In a long review each pixel is the largest weight of its block."
+    )

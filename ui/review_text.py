@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from core.figures.colors import ink, opacity
+from core.figures.colors import ink
 from core.records import AttentionMap, Span
 from core.words import word_spans
 
@@ -92,7 +92,7 @@ def _containing(spans: Sequence[Span], position: int) -> int | None:
 
 
 def _shaded(piece: str, unit: Unit, largest: float) -> str:
-    style = f"border-radius:3px;background:{ink(STRONGEST * float(opacity(unit.share / largest)) if largest > 0 else 0.0)}"
+    style = f"border-radius:3px;background:{ink(STRONGEST * unit.share / largest if largest > 0 else 0.0)}"
     title = f"{unit.share:.2%} of the attention"
     if unit.unknown:
         style += ";text-decoration:underline dotted 2px;text-underline-offset:4px"

@@ -40,9 +40,20 @@ class View:
         return self.attention.received(self.layer, self.head)
 
     @property
-    def ceiling(self) -> float:
-        """The largest weight of any head of this reading: the one end of all its colours."""
+    def is_one_head(self) -> bool:
+        """Whether nothing is averaged."""
+        n_layers, n_heads = self.attention.weights.shape[:2]
+        return (self.layer is not None or n_layers == 1) and (self.head is not None or n_heads == 1)
+
+    @property
+    def largest(self) -> float:
+        """The largest weight of any head in any window: heads share one range of colours, so that they can be compared."""
         return max(float(window.weights.max()) for window in self.reading.windows)
+
+    @property
+    def ceiling(self) -> float:
+        """The weight of the strongest colour: that of all heads for one head, its own largest for an average."""
+        return self.largest if self.is_one_head else float(self.weights.max())
 
     @property
     def keys(self) -> list[str]:

@@ -36,7 +36,7 @@ def attention_heatmap(
     axis = dict(type="category", nticks=40, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
     figure = go.Figure(heatmap)
     figure.update_layout(xaxis=axis, yaxis=axis | dict(autorange="reversed"), margin=dict(l=8, r=8, t=8, b=8))
-    return figure.update_layout(height=190 if len(queries) == 1 else 560)
+    return figure.update_layout(height=230 if len(queries) == 1 else 560)
 
 
 def thumbnail(weights: Float[np.ndarray, "Q T"], ceiling: float) -> bytes:

@@ -134,16 +134,23 @@ def test_a_window_that_a_shorter_review_lacks_is_forgotten(inspect):
 
 def test_layer_and_head_change_words_and_map(inspect):
     read(inspect, "the film is good", "imdb-encoder")
-    averaged = charts(inspect)[0]["data"][0]
-    inspect.segmented_control(key="inspect_layer_imdb-encoder").set_value(1).run()
-    inspect.segmented_control(key="inspect_head_imdb-encoder").set_value(3).run()
-    assert not inspect.exception
-    one = charts(inspect)[0]["data"][0]
-    assert one["z"] != averaged["z"]
-    assert one["zmax"] == averaged["zmax"]  # one range for all heads
-    assert "layer 1, head 3" in captions(inspect).lower()
-    inspect.segmented_control(key="inspect_layer_imdb-encoder").set_value(0).run()
-    assert "all layers and heads averaged" in captions(inspect).lower()
+    shown = {}
+    for layer, head in [(2, 0), (2, 1), (1, 3), (0, None)]:
+        inspect.selectbox(key="inspect_layer_imdb-encoder").set_value(layer).run()
+        if head is not None:
+            inspect.selectbox(key="inspect_head_imdb-encoder").set_value(head).run()
+        assert not inspect.exception
+        shown[layer, head] = charts(inspect)[0]["data"][0], reviews(inspect)[0].titled, captions(inspect)
+    maps, words, said = zip(*shown.values(), strict=True)
+    assert len({str(drawn["z"]) for drawn in maps}) == len({str(titled) for titled in words}) == len(shown)
+    assert shown[2, 1][0]["zmax"] == shown[1, 3][0]["zmax"]  # heads share a range, averages do not
+    assert shown[2, 0][0]["zmax"] != shown[2, 1][0]["zmax"]
+    for sentence, title in zip(
+        said,
+        ["layer 2, all heads averaged", "layer 2, head 1", "layer 1, head 3", "all layers and heads averaged"],
+        strict=True,
+    ):
+        assert f"Attention received, {title}." in sentence
 
 
 def test_each_head_has_a_picture_in_order(inspect):
@@ -153,10 +160,10 @@ def test_each_head_has_a_picture_in_order(inspect):
 
 def test_a_model_with_one_layer_or_head_asks_nothing(inspect):
     read(inspect, "good", "one-head")
-    assert not [control for control in inspect.segmented_control if control.key.endswith("one-head")]
+    assert not list(inspect.selectbox)
     assert charts(inspect)[0]["data"][0]["x"] == ["1 good"]
     read(inspect, "good", "cls")
-    assert [control.label for control in inspect.segmented_control] == ["Head"]
+    assert [control.label for control in inspect.selectbox] == ["Head"]
 
 
 def test_the_recurrent_model_shows_its_pooling_as_one_row(inspect):
@@ -180,7 +187,8 @@ def test_what_the_vocabulary_lacks_is_marked(inspect):
 
 def test_rows_that_sum_to_one_are_said_to(inspect):
     read(inspect, "the film is good", "imdb-encoder")
-    assert any("rows sum to 1 within" in line.value and "evaluation mode" in line.value for line in inspect.markdown)
+    shown = " ".join(line.value for line in inspect.markdown)
+    assert "rows sum to 1 within" in shown and "evaluation mode" in shown
     assert not inspect.warning
 
 

@@ -61,9 +61,9 @@ def body(text: str, tokens: list[str], spans: list[tuple[int, int]], received: l
     return as_html(text, units(text, attention(tokens, spans), np.array(received, dtype=np.float32)), read)
 
 
-def test_shade_is_by_the_square_root_and_capped():
+def test_shade_is_in_proportion_and_capped():
     drawn = body("a b c", ["a", "b", "c"], [(0, 1), (2, 3), (4, 5)], [0.8, 0.2, 0.0], ((0, 1), (2, 3), (4, 5)))
-    for alpha in (STRONGEST, STRONGEST / 2, 0.0):
+    for alpha in (STRONGEST, STRONGEST / 4, 0.0):
         assert f"background:{ink(alpha)}" in drawn
     assert 'title="80.00% of the attention">a' in drawn
 

@@ -58,6 +58,11 @@ def test_text_of_the_page(theme):
     assert contrast(rgb("#ffffff"), theme["primaryColor"]) >= 4.5  # buttons are written on in white
 
 
+def test_captions(theme):
+    pale = over(theme["textColor"], 0.6, theme["backgroundColor"])  # Streamlit's own opacity for them
+    assert contrast(pale, theme["backgroundColor"]) >= 4.5
+
+
 def test_marks_of_figures(theme):
     for color in CATEGORICAL:
         assert contrast(rgb(color), theme["backgroundColor"]) >= 3
