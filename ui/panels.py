@@ -171,5 +171,6 @@ def _every_head(view: View) -> None:
             picture = thumbnail(weights[layer, head], view.largest)
             st.image(picture, caption=name, alt=f"Attention map of {name}", width="stretch")
     st.caption(
-        f"Every head on one colour range, from 0 to {view.largest:.2g}. In a long review each pixel is the largest weight of its block."
+        f"Every head on one colour range, from 0 to {view.largest:.2g}. "
+        "In a long review each pixel is the largest weight of its block."
     )
