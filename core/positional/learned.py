@@ -13,6 +13,7 @@ class Learned(PositionalEncoding):
     def __init__(self, architecture: EncoderArchitecture) -> None:
         super().__init__(architecture)
         self.table = nn.Embedding(self.max_len, self.d_model)
+        nn.init.normal_(self.table.weight, std=0.02)  # small beside the words, which a network has to learn first
 
     def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
         """Adds the vector of each token's place."""
