@@ -12,17 +12,25 @@ from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
 from core.records import AttentionMap, Prediction, Reading, Span
 
+MOST_WINDOWS = 64
+"""Every window's maps are kept: the memory of more is that of a book, not of a review."""
+
 
 @torch.no_grad()
 def read(model: Model, text: str, *, windows: bool = False) -> Reading:
     """The reading of a text. Longer than the model reads at once, it is cut, or with `windows` read in several passes.
 
     Windows are of about equal size and their logits are averaged (hierarchical reading, arXiv:1910.10781, without the second
-    network). ValueError if the text holds nothing to read.
+    network). ValueError if the text holds nothing to read, or would take more than `MOST_WINDOWS`.
     """
     encoded = encode_typed(model, text)
     cut = Cut.of(model.architecture)
     passes = cut.windows(len(encoded.ids)) if windows else [cut.kept(len(encoded.ids))]
+    if len(passes) > MOST_WINDOWS:
+        raise ValueError(
+            f"got a review of {len(encoded.ids):,} tokens, which {model.name} reads in {len(passes):,} windows, "
+            f"expected at most {MOST_WINDOWS}: shorten it, or read it without windows"
+        )
     logits, maps = zip(*(_pass(model, encoded, cut, kept) for kept in passes), strict=True)
     read_places = np.concatenate(passes)
     return Reading(

@@ -132,6 +132,15 @@ def test_a_window_that_a_shorter_review_lacks_is_forgotten(inspect):
     assert reviews(inspect)
 
 
+def test_a_book_is_refused_in_windows_and_read_without(inspect):
+    text = "the film is good " * 10_000
+    read(inspect, text, windows=True)
+    assert not reviews(inspect)
+    assert "windows\\, expected at most" in inspect.error[0].value
+    read(inspect, text)
+    assert len(reviews(inspect)) == 2
+
+
 def test_layer_and_head_change_words_and_map(inspect):
     read(inspect, "the film is good", "imdb-encoder")
     shown = {}
