@@ -25,8 +25,8 @@ def home() -> None:
 
 HOME = st.Page(home, default=True, visibility="hidden")
 
-st.set_page_config(page_title="Attention lab", page_icon=":material/search:", layout="wide")
 page = st.navigation({"Attention lab": [HOME, INSPECT, LENGTHS]})
+st.set_page_config(page_title=f"{page.title} - Attention lab", layout="wide")
 try:
     page.run()
 finally:  # a page may end early, by st.stop

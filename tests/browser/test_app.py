@@ -1,0 +1,74 @@
+import json
+from pathlib import Path
+
+import pytest
+
+PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))
+SHADED = "[aria-label='The review']"
+
+
+def inspect(page, text):
+    """Types `text` and presses the button at once."""
+    page.locator("textarea").fill(text)
+    page.get_by_role("button", name="Inspect", exact=True).click()
+    page.wait_for_function(
+        "([selector, text]) => [...document.querySelectorAll(selector)].filter(e => e.textContent === text).length === 2",
+        arg=[SHADED, text],
+    )
+
+
+def scrolls_sideways(page) -> bool:
+    return page.evaluate(
+        "[document.documentElement, document.querySelector('[data-testid=stMain]')].some(e => e.scrollWidth > e.clientWidth)"
+    )
+
+
+@pytest.mark.parametrize(("path", "title"), [("/", "Inspect"), ("/inspect", "Inspect"), ("/lengths", "Lengths")])
+def test_a_fresh_server_is_first_asked_for_any_page(fresh_server, page, path, title):
+    page.goto(fresh_server.url + path)
+    page.wait_for_selector(f"h1:has-text('{title}')")
+    page.wait_for_selector("[data-testid=stMultiSelect]")
+    assert page.title() == f"{title} - Attention lab"
+    links = page.locator("[data-testid=stSidebarNavLink]")
+    assert [link.split()[-1] for link in links.all_inner_texts()] == ["Inspect", "Lengths"]
+    assert page.locator("[role=dialog]").count() == 0  # "Page not found"
+    assert "Traceback" not in fresh_server.log.read_text()
+
+
+def test_markup_is_drawn_and_not_run(server, page):
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.goto(server.url + "/inspect")
+    for text in (PROBES["markup"], PROBES["attribute"], PROBES["whitespace"], "<img src=x onerror=alert(1)>$x$ **b** :smile:"):
+        inspect(page, text)
+        assert page.locator(f"{SHADED} *:not(span)").count() == 0
+        labels = page.locator(".js-plotly-plot").first.evaluate("e => e.data[0].x.length")
+        assert labels > 1
+    assert dialogs == []
+    drawn = page.locator(".js-plotly-plot .xtick text, .js-plotly-plot .xaxislayer-above text").all_text_contents()
+    assert any("<" in label for label in drawn)  # a tick, too, is what was typed
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_a_copied_address_shows_the_same_view(server, page):
+    page.goto(server.url + "/?inspect_models=imdb-encoder&inspect_layer_imdb-encoder=1&inspect_head_imdb-encoder=3")
+    page.wait_for_selector("textarea")
+    page.get_by_role("button", name="Short", exact=True).click()
+    page.wait_for_selector("text=Attention received, layer 1, head 3.")
+    page.wait_for_selector("img[alt='Attention map of layer 2, head 3']")
+    page.get_by_role("link", name="Lengths").click()
+    page.wait_for_selector("h1:has-text('Lengths')")
+    page.get_by_role("link", name="Inspect").click()
+    page.wait_for_selector("text=Attention received, layer 1, head 3.")
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_nothing_scrolls_sideways_on_a_telephone(server, page):
+    page.set_viewport_size({"width": 375, "height": 700})
+    page.goto(server.url + "/inspect")
+    inspect(page, PROBES["one_huge_word"] + " " + PROBES["chinese"])
+    page.wait_for_selector(".js-plotly-plot")
+    assert not scrolls_sideways(page)
+    page.goto(server.url + "/lengths")
+    page.wait_for_selector(".js-plotly-plot")
+    assert not scrolls_sideways(page)
