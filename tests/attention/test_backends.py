@@ -228,6 +228,23 @@ def test_sdpa_takes_the_flash_kernel_on_a_cpu(padded):
     assert not any("attention_math" in name for name in names)
 
 
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_sdpa_is_given_no_mask_that_a_kernel_could_misread(padded, monkeypatch):  # pytorch#191612: bool, or as the queries
+    q, k, v, token_mask = draw(dtype=torch.bfloat16)
+    given = []
+
+    def spy(q, k, v, attn_mask, **_):
+        given.append(attn_mask)
+        return q
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    mask = AttentionMask(token_mask if padded else None)
+    BACKENDS["sdpa"].resolve()(q, k, v, mask, Added(torch.zeros(1, 1, 7, 5)))
+    BACKENDS["sdpa"].resolve()(q, k, v, mask)
+    assert given[0].dtype == torch.bfloat16
+    assert given[1].dtype == torch.bool if padded else given[1] is None
+
+
 def test_what_a_backend_cannot_do_is_said():
     for name, backend in BACKENDS.items():
         assert backend.why_not() is None
