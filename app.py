@@ -10,9 +10,9 @@ import streamlit as st
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Open the models beside the server, in a thread, so that the first review need not wait for torch."""
-    from ui import loaders
+    from ui.warm import warm
 
-    threading.Thread(target=loaders.warm, name="warm", daemon=True).start()
+    threading.Thread(target=warm, name="warm", daemon=True).start()
     yield
 
 

@@ -4,7 +4,6 @@ import streamlit as st
 
 from ui import controls, loaders, panels
 
-st.title("Inspect")
 st.markdown(
     "Type a film review: each model says what it makes of it, and its words are shaded by the attention they receive.  \n"
     "See whether two models agree, and whether they look at the same words while they do."

@@ -5,7 +5,6 @@ import streamlit as st
 from core.figures.lengths import accuracy_by_length
 from ui import controls, lengths, loaders, markdown, panels
 
-st.title("Lengths")
 st.markdown(
     "A recurrent network is said to forget the beginning of a long review, and attention not to.  \n"
     "If so, the BiLSTM's points fall to the right and the Transformer's do not. "

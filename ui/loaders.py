@@ -16,9 +16,6 @@ from ui import examples as examples_by_rule
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
 """Models to show first, if they are there."""
 
-page_painted = threading.Event()
-"""Set when a page has been drawn once: what is slow to import begins then, since it would hold the interpreter."""
-
 _opening = threading.Lock()
 
 
@@ -53,17 +50,6 @@ def examples() -> dict[str, str]:
     from core.data.splits import split
 
     return examples_by_rule.choose(split(imdb()).test)
-
-
-def warm() -> None:
-    """Import torch and transformers and open the shipped models, once a page has been drawn, or soon without one."""
-    page_painted.wait(timeout=20)
-    for name in model_names()[: len(SHIPPED)]:
-        try:
-            model(name)
-        except ValueError:
-            pass  # the page that asks for it says so
-    examples()
 
 
 def _folder(name: str) -> str:

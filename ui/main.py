@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import loaders
+from ui.warm import page_painted
 
 INSPECT = st.Page(
     "../pages/inspect.py",
@@ -26,9 +26,11 @@ def home() -> None:
 HOME = st.Page(home, default=True, visibility="hidden")
 
 page = st.navigation({"Attention lab": [HOME, INSPECT, LENGTHS]})
-st.set_page_config(page_title=f"{page.title} - Attention lab", layout="wide")
+shown = INSPECT if page is HOME else page
+st.set_page_config(page_title=f"{shown.title} - Attention lab", layout="wide")
+st.title(shown.title)  # before the page's own imports, so that there is something to see at once
 try:
     page.run()
 finally:  # a page may end early, by st.stop
     if page is not HOME:
-        loaders.page_painted.set()
+        page_painted.set()

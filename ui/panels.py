@@ -39,8 +39,10 @@ def refusals() -> Iterator[None]:
 
 def no_models() -> None:
     """Say how to get a model where there is none."""
-    st.info("There is no trained model yet. Train one from the command line, in the folder of this app:")
-    st.code("python -m core train --help", language="bash")
+    st.info(
+        "There is no trained model yet. Train one from the command line, in the folder of this app, and put it in its place:"
+    )
+    st.code("python -m core train --preset tiny --out runs/first\nmv runs/first/model models/first", language="bash")
 
 
 def answer(model: Model, reading: Reading) -> None:
