@@ -8,7 +8,7 @@ from ui import controls, lengths, loaders, markdown, panels
 st.markdown(
     "A recurrent network is said to forget the beginning of a long review, and attention not to.  \n"
     "If so, the BiLSTM's points fall to the right and the Transformer's do not. "
-    "Bars are 95 % intervals: where two overlap, the difference may be chance."
+    "Bars are 95% intervals: where two overlap, the difference may be chance."
 )
 if not loaders.model_names():
     panels.no_models()
@@ -22,7 +22,7 @@ if not found:
     st.info("Choose a model whose test predictions are on record.")
     st.stop()
 
-st.plotly_chart(accuracy_by_length(found), key="lengths_chart", config=panels.CHART, alt="Accuracy by length of the review")
+panels.chart(accuracy_by_length(found), key="lengths_chart", alt="Accuracy by length of the review")
 for name, rows in found.items():
     st.markdown(markdown.literal(lengths.finding(name, rows)))
 st.dataframe(lengths.table(found), hide_index=True, key="lengths_table", column_config=panels.PERCENT, placeholder="no data")

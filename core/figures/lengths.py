@@ -26,7 +26,9 @@ def accuracy_by_length(buckets: Mapping[str, Sequence[Bucket]]) -> go.Figure:
     figure.update_xaxes(type="category", categoryarray=names, range=[-0.5, len(names) - 0.5], title="words in the review")
     figure.update_yaxes(tickformat=".0%", range=[_floor(buckets), 1.005], title="accuracy")
     legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(scattermode="group", scattergap=0.6, legend=legend, height=420, margin=dict(l=8, r=8, t=8, b=8))
+    return figure.update_layout(
+        scattermode="group", scattergap=0.6, legend=legend, showlegend=True, height=420, margin=dict(l=8, r=8, t=8, b=8)
+    )
 
 
 def _points(number: int, model: str, rows: Sequence[Bucket]) -> go.Scatter:
@@ -40,7 +42,7 @@ def _points(number: int, model: str, rows: Sequence[Bucket]) -> go.Scatter:
         mode="markers",
         marker=dict(size=11, color=CATEGORICAL[number % len(CATEGORICAL)], symbol=SYMBOLS[number % len(SYMBOLS)]),
         name=literal(model),
-        hovertemplate="%{x} words: %{y:.1%}<br>95 % interval %{customdata[1]:.1%} to %{customdata[2]:.1%}<br>"
+        hovertemplate="%{x} words: %{y:.1%}<br>95% interval %{customdata[1]:.1%} to %{customdata[2]:.1%}<br>"
         "n = %{customdata[0]:,}<extra>%{fullData.name}</extra>",
     )
 

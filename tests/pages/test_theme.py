@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.figures.colors import CATEGORICAL, INK
+from ui.panels import SMALL_PRINT
 from ui.review_text import STRONGEST, UNREAD
 
 THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
@@ -61,6 +62,11 @@ def test_text_of_the_page(theme):
 def test_captions(theme):
     pale = over(theme["textColor"], 0.6, theme["backgroundColor"])  # Streamlit's own opacity for them
     assert contrast(pale, theme["backgroundColor"]) >= 4.5
+
+
+def test_small_print_of_figures():
+    light = {name: rgb(color) for name, color in THEME["light"].items()}
+    assert contrast(rgb(SMALL_PRINT), light["backgroundColor"]) >= 4.5
 
 
 def test_marks_of_figures(theme):
