@@ -21,8 +21,7 @@ class _ArchitectureConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         given = kwargs if self.id2label is None else {"n_classes": len(self.id2label)} | kwargs
-        knobs = asdict(ARCHITECTURES[self.model_type]()) | given
-        super().__post_init__(**{self.attribute_map.get(name, name): value for name, value in knobs.items()})
+        super().__post_init__(**asdict(ARCHITECTURES[self.model_type]()) | given)
         _ = self.architecture  # refuses what the network cannot be built of
 
     @property

@@ -92,8 +92,9 @@ def test_labels_name_the_classes(architecture):
 def test_a_config_of_no_possible_network_is_refused(change, complaint, tmp_path):
     built(ENCODER).save_pretrained(tmp_path)
     rewrite(tmp_path, **change)
-    with pytest.raises(ValueError, match=complaint):
-        AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    for opened in (AutoConfig, AutoModelForSequenceClassification):
+        with pytest.raises(ValueError, match=complaint):
+            opened.from_pretrained(tmp_path)
 
 
 # Files
@@ -155,6 +156,8 @@ def test_loss_is_minus_the_log_of_the_right_class(architecture):
     with torch.autocast("cpu", torch.bfloat16):
         output = network(*batch(), labels=torch.tensor([0, 1, 1]))
     assert (output.logits.dtype, output.loss.dtype) == (torch.bfloat16, torch.float32)
+    output = network.half()(*batch(), labels=torch.tensor([0, 1, 1]))
+    assert (output.logits.dtype, output.loss.dtype) == (torch.float16, torch.float32)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
