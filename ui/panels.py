@@ -16,11 +16,13 @@ from core.records import Prediction, Reading
 from core.words import count_words
 from ui import markdown
 from ui.review_text import Unit, as_html, units, words_read
-from ui.view import View, head_name
+from ui.view import EVEN, View, head_name
 
 KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM"}
 MOST_CLASSES = 6
 """Probabilities shown; of more classes the most probable."""
+BESIDE = 32
+"""Heads whose small maps fit beside the large one; those of a larger model stand below it, a row for each layer."""
 ROW_ERROR = 1e-4
 """A row of weights may miss 1 by so much through float32 arithmetic, not by more."""
 SMALL_PRINT = "#59646d"
@@ -158,16 +160,25 @@ def heads(view: View) -> None:
     if view.kind == "bilstm":
         _map(view, f"The pooling's weights: one row, which sums to 1. Colour: {_colours(view)}.")
         return
-    left, right = st.columns([6, 5], gap="medium")
+    n_layers, n_heads = view.attention.weights.shape[:2]
+    caption = f"{view.title.capitalize()}: rows attend to columns, each row sums to 1. Colour: {_colours(view)}."
+    if n_layers * n_heads == 1:
+        _map(view, caption)
+        return
+    beside = n_layers * n_heads <= BESIDE
+    left, right = st.columns([6, 5], gap="medium") if beside else (st.container(), st.container())
     with left:
-        _map(view, f"{view.title.capitalize()}: rows attend to columns, each row sums to 1. Colour: {_colours(view)}.")
+        _map(view, caption)
     with right:
-        _every_head(view)
+        _every_head(view, columns=4 if beside else n_heads)
 
 
 def _colours(view: View) -> str:
-    of = "of any head here" if view.is_one_head else "in this average"
-    return f"from 0 to {view.ceiling:.2g}, the largest weight {of}, by its square root"
+    if view.is_one_head:
+        end = "the largest weight of any head here"
+    else:
+        end = "the largest weight here" if view.ceiling == view.weights.max() else f"{EVEN} times an even share"
+    return f"from 0 to {view.ceiling:.2g}, {end}, by its square root"
 
 
 def _map(view: View, caption: str) -> None:
@@ -177,9 +188,9 @@ def _map(view: View, caption: str) -> None:
     st.caption(caption)
 
 
-def _every_head(view: View) -> None:
+def _every_head(view: View, columns: int) -> None:
     weights = view.attention.weights
-    with st.grid(min(weights.shape[1], 4), min_column_width=64, gap="small"):
+    with st.grid(columns, min_column_width=56, gap="small"):
         for layer, head in np.ndindex(weights.shape[:2]):
             name = head_name(layer, head)
             picture = thumbnail(weights[layer, head], view.largest)

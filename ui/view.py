@@ -7,6 +7,8 @@ import numpy as np
 from core.figures.labels import token_labels
 from core.records import AttentionMap, Reading
 
+EVEN = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -52,8 +54,13 @@ class View:
 
     @property
     def ceiling(self) -> float:
-        """The weight of the strongest colour: that of all heads for one head, its own largest for an average."""
-        return self.largest if self.is_one_head else float(self.weights.max())
+        """The weight of the strongest colour: that of all heads for one head, its own largest for an average.
+
+        An average that spreads its weight evenly has no strong colour: the range is `EVEN` even shares at least.
+        """
+        if self.is_one_head:
+            return self.largest
+        return max(float(self.weights.max()), min(1.0, EVEN / len(self.attention.tokens)))
 
     @property
     def keys(self) -> list[str]:

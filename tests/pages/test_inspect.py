@@ -171,6 +171,7 @@ def test_a_model_with_one_layer_or_head_asks_nothing(inspect):
     read(inspect, "good", "one-head")
     assert not list(inspect.selectbox)
     assert charts(inspect)[0]["data"][0]["x"] == ["1 good"]
+    assert not pictures(inspect)  # the map is the only one there is
     read(inspect, "good", "cls")
     assert [control.label for control in inspect.selectbox] == ["Head"]
 
