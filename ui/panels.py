@@ -123,7 +123,8 @@ def words(view: View) -> None:
     """The review, its words shaded by the attention they receive, and the ten that receive most as numbers."""
     text = view.reading.text
     shaded = units(text, view.attention, view.received)
-    st.html(as_html(text, shaded, view.reading.read))
+    # a window in the middle would be out of sight in a box that opens at the beginning
+    st.html(as_html(text, shaded, view.reading.read, scrolling=len(view.reading.windows) == 1))
     st.caption(_legend(view, shaded))
     with st.expander("The ten with most attention, as numbers"):
         st.dataframe(most_attended(text, shaded), hide_index=True, column_config=PERCENT, key=f"inspect_words_{view.model}")

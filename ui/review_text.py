@@ -19,7 +19,8 @@ UNREAD = 0.68
 UNKNOWN = "[UNK]"
 """The token that stands for whatever the vocabulary cannot spell."""
 
-_BLOCK = "white-space:pre-wrap;overflow-wrap:anywhere;tab-size:4;line-height:1.75;max-height:26rem;overflow-y:auto"
+_BLOCK = "white-space:pre-wrap;overflow-wrap:anywhere;tab-size:4;line-height:1.75"
+_SCROLLING = ";max-height:26rem;overflow-y:auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,11 @@ def _end(span: Span) -> int:
     return span[1]
 
 
-def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span]) -> str:
-    """`text`, letter for letter, as HTML: what is outside `read` is paler, unknown words are underlined with dots."""
+def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, scrolling: bool = True) -> str:
+    """`text`, letter for letter, as HTML: what is outside `read` is paler, unknown words are underlined with dots.
+
+    `scrolling`: a long text scrolls in a box of its own, which opens at its beginning.
+    """
     largest = max((unit.share for unit in shaded), default=0.0)
     edges = {0, len(text), *(edge for unit in shaded for edge in unit.span), *(edge for span in read for edge in span)}
     spans = [unit.span for unit in shaded]
@@ -82,7 +86,8 @@ def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span]) -> str:
             pieces.append(_escaped(text[start:end]))
         else:
             pieces.append(_shaded(text[start:end], shaded[index], largest))
-    return f'<div dir="auto" tabindex="0" role="group" aria-label="The review" style="{_BLOCK}">{"".join(pieces)}</div>'
+    style = _BLOCK + (_SCROLLING if scrolling else "")
+    return f'<div dir="auto" tabindex="0" role="group" aria-label="The review" style="{style}">{"".join(pieces)}</div>'
 
 
 def _containing(spans: Sequence[Span], position: int) -> int | None:
