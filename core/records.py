@@ -101,7 +101,7 @@ Rate = Annotated[float, "per second of training proper: no start, validation or 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingStarted:
-    """A run's first event."""
+    """Data and network are ready, and training proper begins."""
 
     n_parameters: int
     n_train: int
@@ -141,7 +141,7 @@ class EpochFinished:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingFinished:
-    """A run's last event, written after the artefact."""
+    """The last event of a training run, written after the artefact."""
 
     reviews_per_s: Rate
     tokens_per_s: Rate
@@ -153,4 +153,45 @@ class TrainingFinished:
     model_dir: str
 
 
-Event = TrainingStarted | StepFinished | EpochFinished | TrainingFinished
+@dataclass(frozen=True, kw_only=True)
+class Queued:
+    """A run waits until the device is free."""
+
+    ahead: int
+    """Runs that go before it: those that wait in front of it and the one that has the device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The run has its device and loads what it needs."""
+
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """The last event of a run that came to its end and has no other last event."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancelled:
+    """The last event of a run that was stopped by a person."""
+
+    best_epoch: int | None = None
+    """The epoch that the stored weights are of, 0 for those of an unfinished first one; None if nothing is stored."""
+    model_dir: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """The last event of a run that could not go on."""
+
+    reason: str
+    """One sentence for people; the run's log has the rest."""
+    step: int | None = None
+    """The last training step reported before."""
+
+
+Event = Queued | Started | TrainingStarted | StepFinished | EpochFinished | TrainingFinished | Finished | Cancelled | Failed
+"""What a run says of itself; see `core.jobs` for the file that they are written to."""
+LastEvent = TrainingFinished | Finished | Cancelled | Failed

@@ -1,0 +1,400 @@
+"""A run is a process: started detached, alive as long as it holds a lock on its folder, and never more than that.
+
+A run's folder, `runs/<id>/`, holds:
+
+    request.json   what was asked: argv, title, created         config.json    the whole configuration, once it is known
+    events.jsonl   what the run said, one event a line          log.txt        what it printed
+    launched lock  held by a living process                     cancel         there if a person asked it to stop
+    pid            of the process, true while a lock is held    model/         what it made
+
+Locks are freed by the kernel at any death, so that no run can stay "running": a lock is held, or the run is over.
+"""
+
+import errno
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from filelock import FileLock, Timeout
+
+from core.config import RunConfig, to_json
+from core.records import Cancelled, Event, Failed, Finished, LastEvent, Queued, Started, StepFinished, TrainingFinished
+
+if sys.platform != "win32":
+    import fcntl
+
+State = Literal["queued", "running", "succeeded", "cancelled", "failed", "interrupted"]
+ROOT = Path(__file__).resolve().parent.parent
+EVENTS: dict[str, type] = {event.__name__: event for event in get_args(Event)}
+OUTCOMES: dict[type, State] = {
+    TrainingFinished: "succeeded",
+    Finished: "succeeded",
+    Cancelled: "cancelled",
+    Failed: "failed",
+}
+POLL_S = 0.1
+TAIL_BYTES = 2**16
+
+
+class Stopped(Exception):
+    """A person stopped the run while it waited for its device."""
+
+
+def new_id() -> str:
+    """A name for a run: unique, and in the order of time when sorted."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(2)}"
+
+
+def device_of(knob: str) -> str:
+    """The device whose turn a run waits for, told without torch: "auto" is a GPU where the machine has a driver for one."""
+    if knob != "auto":
+        return knob
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    return "cuda" if not hidden and (Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi")) else "cpu"
+
+
+# Starting
+
+
+def launch(argv: Sequence[str], folder: Path, title: str | None = None) -> None:
+    """Starts `python -m core ARGV --out FOLDER` as a process that outlives this one, its terminal and its tab.
+
+    One folder is one run: where `folder` exists already, nothing is started. Where runs are handed to a cluster, this
+    function is what its submit command replaces.
+    """
+    folder = folder.absolute()
+    command = [*argv, "--out", str(folder)]
+    draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
+    draft.mkdir(parents=True)
+    request = {"argv": command, "title": title, "created": datetime.now(UTC).isoformat(timespec="milliseconds")}
+    (draft / "request.json").write_text(json.dumps(request, ensure_ascii=False), encoding="utf-8")
+    with _inheritable_lock(draft / "launched") as inherited:
+        # the folder appears whole and locked, so that nobody sees a run that is neither waiting nor over
+        if _renamed(draft, folder):
+            _start(command, folder, inherited)
+
+
+def _renamed(draft: Path, folder: Path) -> bool:
+    try:
+        if folder.exists():  # an empty one would be replaced
+            raise FileExistsError(errno.EEXIST, "exists", str(folder))
+        draft.rename(folder)
+    except OSError:
+        shutil.rmtree(draft)
+        if not folder.exists():
+            raise
+        return False
+    return True
+
+
+@contextmanager
+def _inheritable_lock(path: Path) -> Iterator[tuple[int, ...]]:
+    """A lock that a child process can be born with, so that there is no moment between start and lock.
+
+    It is never unlocked, since that would unlock the child's too: the kernel frees it when the last holder is gone.
+    Windows has no such lock; there a run reads as interrupted until its process is up.
+    """
+    if sys.platform == "win32":
+        yield ()
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None:
+    if sys.platform == "win32":
+        detached: dict[str, Any] = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
+    else:
+        detached = {"start_new_session": True, "pass_fds": inherited}
+    # a log is no terminal: a progress bar writes there seldom
+    environment = os.environ | {"PYTHONUTF8": "1", "TQDM_MININTERVAL": "10"}
+    with (folder / "log.txt").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "core", *command],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, env=environment, **detached,
+        )  # fmt: skip
+    (folder / "pid").write_text(str(process.pid))
+    threading.Thread(target=_bury, args=(process, folder), daemon=True).start()
+
+
+def _bury(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Waits for a child, which else stays a zombie, and says for it what it died of before it could speak itself."""
+    if process.wait() > 0 and last_event(folder) is None and folder.exists():
+        said = tail(folder, 1)
+        append_event(folder, Failed(reason=said[0] if said else f"the process ended with exit code {process.returncode}"))
+
+
+# Being a run
+
+
+@dataclass
+class Job:
+    """A run's own side of its folder."""
+
+    folder: Path
+    step: int | None = None
+    ended: bool = False
+
+    def emit(self, event: Event) -> None:
+        """Appends an event to events.jsonl."""
+        append_event(self.folder, event)
+        self.ended = isinstance(event, LastEvent)
+        if isinstance(event, StepFinished):
+            self.step = event.step
+
+    def stopped(self) -> bool:
+        """Whether a person asked the run to stop; cheap enough to be asked at each step."""
+        return (self.folder / "cancel").exists()
+
+
+@contextmanager
+def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator[Job]:
+    """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
+
+    Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
+    last event, `Failed`, and goes on its way. ValueError if another process is the run of this folder; Stopped if a
+    person stopped the run while it waited. To be entered before torch is imported: a run that waits costs no memory.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _owned(folder):
+        job = Job(folder)
+        if (folder / "events.jsonl").exists():  # of an earlier attempt, as is its cancel
+            (folder / "events.jsonl").unlink()
+            (folder / "cancel").unlink(missing_ok=True)
+        if config is not None:
+            (folder / "config.json").write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
+        try:
+            with _turn(job, device):
+                job.emit(Started(device=device))
+                yield job
+            if not job.ended:
+                job.emit(Finished())
+        except Stopped:
+            job.emit(Cancelled())
+            raise
+        except BaseException as error:
+            if not job.ended:
+                job.emit(Failed(reason=_sentence(error), step=job.step))
+            raise
+
+
+@contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=1)  # who asks whether a run is alive holds its lock for a moment, too
+    except Timeout as error:
+        raise ValueError(f"{folder}: another process is this run already; choose another folder or stop it first") from error
+    try:
+        (folder / "pid").write_text(str(os.getpid()))
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _turn(job: Job, device: str) -> Iterator[None]:
+    """Waits until `device` is free and no run of a smaller id waits for it, and has it for the block.
+
+    Each waiting run holds a lock named by its id, so that those behind it see it and one that dies is passed over.
+    """
+    queue = job.folder.parent / ".queue" / device
+    queue.mkdir(parents=True, exist_ok=True)
+    ticket, free = queue / job.folder.name, FileLock(queue.with_suffix(".lock"))
+    try:
+        with FileLock(ticket):
+            _wait(job, free, ticket)
+    finally:
+        ticket.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        free.release()
+
+
+def _wait(job: Job, free: FileLock, ticket: Path) -> None:
+    told = 0
+    while True:
+        if job.stopped():
+            raise Stopped
+        ahead = sum(other.name < ticket.name and is_held(other) for other in ticket.parent.iterdir())
+        if not ahead:
+            with suppress(Timeout):
+                free.acquire(blocking=False)
+                return
+        ahead += is_held(Path(free.lock_file))
+        if ahead not in (0, told):
+            told = ahead
+            job.emit(Queued(ahead=ahead))
+        time.sleep(POLL_S)
+
+
+def _sentence(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped from the keyboard"
+    if isinstance(error, MemoryError):
+        return "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"
+    if isinstance(error, ValueError) and lines:
+        return lines[0]
+    return ": ".join([type(error).__name__, *lines[:1]])
+
+
+# Following a run
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a living process holds this lock file. Those who ask do not see each other."""
+    if not lock.is_file():
+        return False
+    if sys.platform == "win32":
+        with suppress(Timeout), FileLock(lock, blocking=False):
+            return False
+        return True
+    try:
+        descriptor = os.open(lock, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def is_alive(folder: Path) -> bool:
+    """Whether the run's process lives."""
+    return is_held(folder / "launched") or is_held(folder / "lock")
+
+
+def state(folder: Path) -> State:
+    """What has become of a run, from its lock and its last event; true at the moment of asking."""
+    alive = is_alive(folder)  # before the event: the last one is written before the lock is freed
+    event = last_event(folder)
+    if type(event) in OUTCOMES:
+        return OUTCOMES[type(event)]
+    if alive:
+        return "queued" if event is None or isinstance(event, Queued) else "running"
+    return "cancelled" if (folder / "cancel").exists() else "interrupted"
+
+
+def append_event(folder: Path, event: Event) -> None:
+    """Adds a line to events.jsonl."""
+    line = json.dumps({"event": type(event).__name__} | asdict(event), ensure_ascii=False)
+    with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def read_events(folder: Path, offset: int = 0) -> tuple[list[Event], int]:
+    """The events from byte `offset` of events.jsonl on, and the offset to go on from.
+
+    A last line without an end is left for the next time; lines that are no event of this version are passed over. An offset
+    that is smaller than the one given says that the run has been started again, and these events are all of them.
+    """
+    try:
+        with (folder / "events.jsonl").open("rb") as file:
+            if file.seek(0, os.SEEK_END) < offset:
+                offset = 0
+            file.seek(offset)
+            whole, end, _ = file.read().rpartition(b"\n")
+    except FileNotFoundError:
+        return [], 0
+    return _events(whole), offset + len(whole) + len(end)
+
+
+def last_event(folder: Path) -> Event | None:
+    """The last event that is whole, None before the first."""
+    lines = _tail_bytes(folder / "events.jsonl").rpartition(b"\n")[0]
+    events = _events(lines)
+    return events[-1] if events else None
+
+
+def _events(lines: bytes) -> list[Event]:
+    return [event for line in lines.splitlines() if (event := _event(line)) is not None]
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return None
+    event = EVENTS.get(str(values.pop("event", None))) if isinstance(values, dict) else None
+    if event is None or set(values) != {field.name for field in fields(event)}:
+        return None
+    return event(**values)
+
+
+def tail(folder: Path, n: int) -> list[str]:
+    """The last `n` lines of what the run printed, of a progress bar only what it shows last."""
+    text = _tail_bytes(folder / "log.txt").decode("utf-8", errors="replace")
+    lines = [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")]
+    return [line for line in lines if line][-n:]
+
+
+def _tail_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+# Stopping
+
+
+def cancel(folder: Path) -> None:
+    """Asks a run to stop, and returns at once: it stores what it has and ends. Of a run that is over, nothing changes."""
+    if is_alive(folder):
+        (folder / "cancel").touch()
+
+
+def stop(folder: Path, grace_s: float = 60.0) -> None:
+    """Asks a run to stop, and ends its processes if it has not done so after `grace_s` seconds; returns when it is over.
+
+    Time is needed to store the best weights and to measure them; a run that is ended in the midst of it leaves none.
+    """
+    cancel(folder)
+    if _over_within(folder, grace_s):
+        return
+    for sign in (signal.SIGTERM, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL):
+        _signal(folder, sign)
+        if _over_within(folder, 5.0):
+            return
+
+
+def _over_within(folder: Path, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_alive(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(POLL_S / 2)
+    return True
+
+
+def _signal(folder: Path, sign: signal.Signals) -> None:
+    """Signals a run's processes; one that was not launched shares its group with others, and is signalled alone."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        pid = int((folder / "pid").read_text())
+        if sys.platform != "win32" and os.getpgid(pid) == pid:
+            os.killpg(pid, sign)
+        else:
+            os.kill(pid, sign)

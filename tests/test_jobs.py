@@ -1,0 +1,391 @@
+"""Runs as real processes: a small worker stands in for training, and is killed, stopped and raced."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from core import jobs
+from core.config import RunConfig, run_config_from_json
+from core.records import Cancelled, EpochFinished, Failed, Finished, Queued, Started, StepFinished, TrainingFinished
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKER = """
+import os, sys, time
+from pathlib import Path
+from core import jobs
+from core.records import Cancelled
+
+verb, *_, out = sys.argv[1:]
+out = Path(out)
+with (out.parent / "starts").open("a") as starts:
+    starts.write(f"{os.getpid()} {out.name}\\n")
+if verb == "refuse":
+    sys.exit("error: there is no such knob")
+with jobs.hold(out, "cpu") as job:
+    print("at work", flush=True)
+    if verb == "fail":
+        raise ValueError("epochs: got 0, expected at least 1\\nand more")
+    while verb != "quick":
+        if verb == "work" and job.stopped():
+            job.emit(Cancelled())
+            break
+        time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Iterator[Path]:
+    """An empty runs/, where `python -m core` is the worker above; what a test leaves running is ended."""
+    code = tmp_path / "code" / "core"
+    code.mkdir(parents=True)
+    (code / "__init__.py").write_text(f"__path__.append({str(ROOT / 'core')!r})")
+    (code / "__main__.py").write_text(WORKER)
+    monkeypatch.setattr(jobs, "ROOT", code.parent)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    yield runs
+    for folder in runs.iterdir():
+        jobs.stop(folder, grace_s=0.0)
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 15) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
+
+
+def reaches(folder: Path, wanted: jobs.State) -> None:
+    eventually(lambda: jobs.state(folder) == wanted)
+
+
+def starts(root: Path) -> list[list[str]]:
+    return [line.split() for line in (root / "starts").read_text().splitlines()]
+
+
+def events(folder: Path) -> list:
+    return jobs.read_events(folder)[0]
+
+
+def pid(folder: Path) -> int:
+    return int((folder / "pid").read_text())
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+# Starting
+
+
+def test_a_run_is_queued_then_running_then_over_and_never_anything_else(root):
+    folder, seen = root / jobs.new_id(), []
+    jobs.launch(["quick", "--lr", "0.1"], folder, title="A <b>try</b>")
+    while not seen or seen[-1] != "succeeded":
+        state = jobs.state(folder)
+        seen += [state] if seen[-1:] != [state] else []
+        assert seen in (["queued"], ["queued", "running"], ["queued", "running", "succeeded"], ["queued", "succeeded"])
+    assert events(folder) == [Started(device="cpu"), Finished()]
+    assert jobs.tail(folder, 5) == ["at work"]
+    request = json.loads((folder / "request.json").read_text())
+    assert request["argv"] == ["quick", "--lr", "0.1", "--out", str(folder)]
+    assert request["title"] == "A <b>try</b>"
+
+
+def test_a_run_outlives_the_process_that_launched_it(root):
+    folder = root / "a"
+    code = f"""import os, signal, pathlib
+from core import jobs
+jobs.ROOT = pathlib.Path({str(jobs.ROOT)!r})
+jobs.launch(["work"], pathlib.Path({str(folder)!r}))
+os.killpg(0, signal.SIGKILL)"""
+    launcher = subprocess.run([sys.executable, "-c", code], cwd=ROOT, start_new_session=True)
+    assert launcher.returncode == -signal.SIGKILL
+    seen = set()
+
+    def runs() -> bool:
+        seen.add(jobs.state(folder))
+        return "running" in seen
+
+    eventually(runs)
+    assert seen <= {"queued", "running"}  # not interrupted between the launcher's death and the run's own lock
+    assert os.getsid(pid(folder)) == pid(folder)  # no terminal's hang-up reaches it
+
+
+def test_five_launches_into_one_folder_start_one_process(root):
+    folder = root / "a"
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda _: jobs.launch(["work"], folder), range(5)))
+    reaches(folder, "running")
+    jobs.launch(["work"], folder)
+    assert len(starts(root)) == 1
+    assert sorted(path.name for path in root.iterdir()) == [".queue", "a", "starts"]
+
+
+def test_an_empty_folder_is_somebody_s_too(root):
+    (root / "a").mkdir()
+    jobs.launch(["quick"], root / "a")
+    assert list((root / "a").iterdir()) == []
+
+
+def test_of_two_processes_for_one_folder_one_is_the_run(root):
+    command = [sys.executable, "-m", "core", "work", "--out", str(root / "a")]
+    racing = [subprocess.Popen(command, cwd=jobs.ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    eventually(lambda: any(process.poll() is not None for process in racing))
+    reaches(root / "a", "running")
+    loser, winner = sorted(racing, key=lambda process: process.poll() is None)
+    assert "another process is this run already" in loser.communicate()[1]
+    assert pid(root / "a") == winner.pid and events(root / "a") == [Started(device="cpu")]
+    jobs.stop(root / "a")
+    assert winner.communicate() == (None, "") and winner.returncode == 0
+
+
+def test_ids_are_unique_and_in_the_order_of_time():
+    ids = []
+    for _ in range(50):
+        ids.append(jobs.new_id())
+        time.sleep(1e-4)
+    assert ids == sorted(set(ids))
+
+
+# Dying
+
+
+def test_a_killed_run_is_interrupted_at_once(root):
+    jobs.launch(["work"], root / "a")
+    reaches(root / "a", "running")
+    os.kill(pid(root / "a"), signal.SIGKILL)
+    eventually(lambda: is_gone(pid(root / "a")))
+    assert jobs.state(root / "a") == "interrupted"
+
+
+def test_a_run_that_fails_says_why(root):
+    jobs.launch(["fail"], root / "a")
+    reaches(root / "a", "failed")
+    assert events(root / "a")[-1] == Failed(reason="epochs: got 0, expected at least 1")
+    eventually(lambda: not jobs.is_alive(root / "a"))
+    assert jobs.tail(root / "a", 2) == ["ValueError: epochs: got 0, expected at least 1", "and more"]
+
+
+def test_a_run_that_dies_before_it_can_speak_says_why(root):
+    jobs.launch(["refuse"], root / "a")
+    reaches(root / "a", "failed")
+    assert events(root / "a") == [Failed(reason="error: there is no such knob")]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("lr: got 0\nmore"), "lr: got 0"),
+        (KeyboardInterrupt(), "stopped from the keyboard"),
+        (MemoryError(), "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"),
+        (KeyError("d_model"), "KeyError: 'd_model'"),
+        (SystemExit(), "SystemExit"),
+    ],
+)
+def test_whatever_ends_a_run_is_its_last_event_and_goes_on(tmp_path, error, reason):
+    with pytest.raises(type(error)), jobs.hold(tmp_path / "a", "cpu") as job:
+        job.emit(step(7))
+        raise error
+    assert events(tmp_path / "a")[-1] == Failed(reason=reason, step=7)
+    assert jobs.state(tmp_path / "a") == "failed"
+
+
+def test_what_follows_the_last_event_does_not_change_the_outcome(tmp_path):
+    with pytest.raises(BrokenPipeError), jobs.hold(tmp_path / "a", "cpu") as job:
+        job.emit(finished())
+        raise BrokenPipeError
+    assert jobs.state(tmp_path / "a") == "succeeded"
+
+
+def test_another_attempt_in_the_same_folder_starts_anew(tmp_path):
+    with pytest.raises(KeyError), jobs.hold(tmp_path / "a", "cpu"):
+        (tmp_path / "a" / "cancel").touch()
+        raise KeyError
+    with jobs.hold(tmp_path / "a", "cpu", RunConfig()) as job:
+        assert not job.stopped()
+        assert jobs.state(tmp_path / "a") == "running"
+        with pytest.raises(ValueError, match="another process"), jobs.hold(tmp_path / "a", "cpu"):
+            pass
+    assert events(tmp_path / "a") == [Started(device="cpu"), Finished()]
+    assert run_config_from_json(json.loads((tmp_path / "a" / "config.json").read_text())) == RunConfig()
+
+
+# Waiting
+
+
+def test_runs_on_one_device_take_turns_in_the_order_of_their_ids(root):
+    jobs.launch(["work"], root / "1")
+    reaches(root / "1", "running")
+    for name in ("3", "2"):  # not in the order of launching
+        jobs.launch(["work"], root / name)
+        eventually(lambda name=name: len(events(root / name)) > 0)
+    eventually(lambda: events(root / "3")[-1] == Queued(ahead=2))
+    assert events(root / "2") == [Queued(ahead=1)]
+    assert [jobs.state(root / name) for name in "123"] == ["running", "queued", "queued"]
+    jobs.stop(root / "1")
+    reaches(root / "2", "running")
+    eventually(lambda: events(root / "3")[-1] == Queued(ahead=1))
+    os.kill(pid(root / "2"), signal.SIGKILL)
+    reaches(root / "3", "running")
+
+
+def test_a_waiting_run_that_dies_is_passed_over(root):
+    with jobs.hold(root / "1", "cpu"):
+        for name in "23":
+            jobs.launch(["quick"], root / name)
+            reaches(root / name, "queued")
+            eventually(lambda name=name: len(events(root / name)) > 0)
+        os.kill(pid(root / "2"), signal.SIGKILL)
+        reaches(root / "2", "interrupted")
+        eventually(lambda: events(root / "3")[-1] == Queued(ahead=1))
+    reaches(root / "3", "succeeded")
+
+
+def test_another_device_is_free(tmp_path):
+    with jobs.hold(tmp_path / "1", "cpu"), jobs.hold(tmp_path / "2", "cuda"):
+        assert jobs.state(tmp_path / "2") == "running"
+
+
+def test_the_device_is_told_without_torch(monkeypatch):
+    assert jobs.device_of("cuda") == "cuda" and jobs.device_of("cpu") == "cpu"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert jobs.device_of("auto") == "cpu"
+
+
+# Stopping
+
+
+def test_a_waiting_run_is_stopped(root):
+    with jobs.hold(root / "1", "cpu"):
+        jobs.launch(["work"], root / "2")
+        eventually(lambda: events(root / "2") == [Queued(ahead=1)])
+        jobs.stop(root / "2")
+    assert events(root / "2") == [Queued(ahead=1), Cancelled()]
+    assert jobs.state(root / "2") == "cancelled"
+    assert not jobs.is_held(root / ".queue" / "cpu.lock")
+
+
+def test_a_run_is_stopped_before_it_is_up(root):
+    jobs.launch(["work"], root / "a")
+    jobs.stop(root / "a")
+    assert events(root / "a") == [Cancelled()] and jobs.state(root / "a") == "cancelled"
+
+
+def test_a_running_run_is_asked_to_stop_and_twice_does_no_harm(root):
+    jobs.launch(["work"], root / "a")
+    reaches(root / "a", "running")
+    jobs.stop(root / "a")
+    assert jobs.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
+    before = sorted(path.name for path in (root / "a").iterdir()), events(root / "a")
+    jobs.stop(root / "a")
+    jobs.cancel(root / "a")
+    assert (sorted(path.name for path in (root / "a").iterdir()), events(root / "a")) == before
+    assert before[1] == [Started(device="cpu"), Cancelled()]
+
+
+def test_a_run_that_does_not_listen_is_ended_after_the_grace(root):
+    jobs.launch(["deaf"], root / "a")
+    reaches(root / "a", "running")
+    start = time.monotonic()
+    jobs.stop(root / "a", grace_s=0.5)
+    assert 0.5 <= time.monotonic() - start < 4
+    assert jobs.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
+
+
+def test_stopping_a_run_that_was_not_launched_spares_its_group(root):
+    command = [sys.executable, "-m", "core", "deaf", "--out", str(root / "a")]
+    with subprocess.Popen(["sleep", "60"], process_group=0) as neighbour:
+        foreground = subprocess.Popen(command, cwd=jobs.ROOT, process_group=neighbour.pid)
+        reaches(root / "a", "running")
+        jobs.stop(root / "a", grace_s=0.0)
+        assert foreground.wait() == -signal.SIGTERM and neighbour.poll() is None
+        neighbour.kill()
+
+
+@pytest.mark.parametrize("outcome", [Finished(), Failed(reason="no"), None])
+def test_a_run_that_is_over_stays_what_it_was(tmp_path, outcome):
+    if outcome:
+        jobs.append_event(tmp_path, outcome)
+    before = jobs.state(tmp_path)
+    jobs.stop(tmp_path)
+    assert jobs.state(tmp_path) == before == ("interrupted" if outcome is None else jobs.OUTCOMES[type(outcome)])
+
+
+# Reading
+
+
+def step(n: int) -> StepFinished:
+    return StepFinished(
+        epoch=1, step=n, total_steps=90, loss=0.7, lr=1e-3, gradient_norm=2.0, reviews_per_s=50.0, tokens_per_s=9000.0
+    )
+
+
+def finished() -> TrainingFinished:
+    return TrainingFinished(
+        reviews_per_s=50.0, tokens_per_s=9000.0, train_s=3.0, best_epoch=1, val_accuracy=0.8, model_dir="runs/a/model"
+    )
+
+
+EPOCH = EpochFinished(epoch=1, train_loss=0.69, val_loss=0.6, val_accuracy=0.7, elapsed_s=4.0)
+
+
+def test_events_are_read_on_from_where_reading_stopped(tmp_path):
+    written = [Queued(ahead=2), step(1), EPOCH, finished(), Failed(reason="„λ“\u2028\u0085\n\r")]
+    offset, read = 0, []
+    for event in written:
+        jobs.append_event(tmp_path, event)
+        new, offset = jobs.read_events(tmp_path, offset)
+        read += new
+    assert read == written == events(tmp_path)
+    assert jobs.read_events(tmp_path, offset) == ([], offset)
+    assert offset == (tmp_path / "events.jsonl").stat().st_size
+
+
+def test_a_torn_last_line_is_ignored_until_it_is_whole(tmp_path):
+    jobs.append_event(tmp_path, step(1))
+    whole = (tmp_path / "events.jsonl").read_bytes()
+    jobs.append_event(tmp_path, finished())
+    both = (tmp_path / "events.jsonl").read_bytes()
+    for end in range(len(whole), len(both)):
+        (tmp_path / "events.jsonl").write_bytes(both[:end])
+        assert jobs.read_events(tmp_path) == ([step(1)], len(whole))
+        assert jobs.last_event(tmp_path) == step(1) and jobs.state(tmp_path) == "interrupted"
+    (tmp_path / "events.jsonl").write_bytes(both)
+    assert jobs.read_events(tmp_path, len(whole)) == ([finished()], len(both))
+
+
+def test_lines_that_are_no_event_of_this_version_are_passed_over(tmp_path):
+    lines = ['{"event": "Warped", "by": 2}', '{"event": "Queued"}', '{"event": "Queued", "ahead": 1, "new": 0}',
+             '{"event": ["Queued"]}', "[]", "{", "\xff", '{"event": "Queued", "ahead": 4}']  # fmt: skip
+    (tmp_path / "events.jsonl").write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
+    assert events(tmp_path) == [Queued(ahead=4)]
+
+
+def test_a_file_that_began_anew_is_read_from_its_start(tmp_path):
+    for n in range(3):
+        jobs.append_event(tmp_path, step(n))
+    offset = jobs.read_events(tmp_path)[1]
+    (tmp_path / "events.jsonl").unlink()
+    jobs.append_event(tmp_path, EPOCH)
+    new, restarted = jobs.read_events(tmp_path, offset)
+    assert new == [EPOCH] and restarted < offset
+
+
+def test_the_tail_of_a_log(tmp_path):
+    assert jobs.tail(tmp_path, 3) == []
+    (tmp_path / "log.txt").write_bytes(b"one\ntwo\r\n  0%|\r 50%|\r100%|\n\nfilm \xe2\x9d\xa4 \xff\n")
+    assert jobs.tail(tmp_path, 3) == ["two", "100%|", "film ❤ \ufffd"]
+    (tmp_path / "log.txt").write_bytes(b"x" * 10**6 + b"\nend\n")
+    assert jobs.tail(tmp_path, 1) == ["end"]
