@@ -19,8 +19,11 @@ UNREAD = 0.68
 UNKNOWN = "[UNK]"
 """The token that stands for whatever the vocabulary cannot spell."""
 
-_BLOCK = "white-space:pre-wrap;overflow-wrap:anywhere;tab-size:4;line-height:1.75"
-_SCROLLING = ";max-height:26rem;overflow-y:auto"
+_BLOCK = (
+    "white-space:pre-wrap;overflow-wrap:anywhere;tab-size:4;line-height:1.7;"
+    "border:1px solid rgba(128,128,128,.3);border-radius:.4rem;padding:.5rem .75rem"
+)
+_SCROLLING = ";max-height:30rem;overflow-y:auto"
 
 
 @dataclass(frozen=True, kw_only=True)
