@@ -78,12 +78,16 @@ def launch(argv: Sequence[str], folder: Path, title: str | None = None) -> None:
     command = [*argv, "--out", str(folder)]
     draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
-    request = {"argv": command, "title": title, "created": datetime.now(UTC).isoformat(timespec="milliseconds")}
-    (draft / "request.json").write_text(json.dumps(request, ensure_ascii=False), encoding="utf-8")
+    _write_request(draft, command, title)
     with _inheritable_lock(draft / "launched") as inherited:
         # the folder appears whole and locked, so that nobody sees a run that is neither waiting nor over
         if _renamed(draft, folder):
             _start(command, folder, inherited)
+
+
+def _write_request(folder: Path, argv: list[str], title: str | None) -> None:
+    request = {"argv": argv, "title": title, "created": datetime.now(UTC).isoformat(timespec="milliseconds")}
+    (folder / "request.json").write_text(json.dumps(request, ensure_ascii=False), encoding="utf-8")
 
 
 def _renamed(draft: Path, folder: Path) -> bool:
@@ -174,9 +178,11 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
     folder.mkdir(parents=True, exist_ok=True)
     with _owned(folder):
         job = Job(folder)
-        if (folder / "events.jsonl").exists():  # of an earlier attempt, as is its cancel
-            (folder / "events.jsonl").unlink()
-            (folder / "cancel").unlink(missing_ok=True)
+        if (folder / "events.jsonl").exists():
+            for left in ("events.jsonl", "cancel", "request.json"):  # of an earlier attempt
+                (folder / left).unlink(missing_ok=True)
+        if not (folder / "request.json").exists():
+            _write_request(folder, sys.argv[1:], None)
         if config is not None:
             (folder / "config.json").write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
         try:

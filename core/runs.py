@@ -1,0 +1,219 @@
+"""runs/<id>/ read as a `Run`: what was asked, what became of it, how good it is; and what a person may do with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core import jobs
+from core.config import RunConfig, run_config_from_json, to_json
+from core.records import Event
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME_LENGTH = 200
+FIGURES = ("n", "accuracy", "low", "high", "f1")
+RATES = ("train_s", "reviews_per_s", "tokens_per_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run at the moment of reading."""
+
+    id: str
+    """The folder's name."""
+    folder: Path
+    name: str
+    """What a person called it; the id where nobody did. Data: never a path, never markup."""
+    created: datetime
+    state: jobs.State
+    config: RunConfig | None
+    """None before the run has written it, and where a newer version wrote it."""
+    model: Path | None
+    """Folder of the model that it made."""
+    record: dict[str, Any]
+    """The model's run.json; empty without a model."""
+    problems: tuple[str, ...]
+    """What in the folder cannot be read, a sentence each."""
+
+    @property
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Figures of the stored weights on each side that was measured: validation, test."""
+        metrics = self.record.get("metrics")
+        return metrics if isinstance(metrics, dict) else {}
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """All that the run has said when this is first asked."""
+        return tuple(jobs.read_events(self.folder)[0])
+
+
+def runs_root() -> Path:
+    """Where runs are: runs/, or the folder that the environment variable ATTENTION_LAB_RUNS names."""
+    return Path(os.environ.get("ATTENTION_LAB_RUNS") or jobs.ROOT / "runs")
+
+
+def new_folder() -> Path:
+    """A folder for the next run, which `jobs.launch` makes."""
+    return runs_root() / jobs.new_id()
+
+
+def find(id: str, root: Path | None = None) -> Path:
+    """The folder of a run. ValueError if there is none of that id, whatever the id is made of."""
+    folders = {folder.name: folder for folder in _folders(root or runs_root())}
+    if id not in folders:
+        raise ValueError(f"there is no run {id!r} in {root or runs_root()}; `python -m core jobs list` names those that are")
+    return folders[id]
+
+
+def all_runs(root: Path | None = None) -> list[Run]:
+    """Every run, the newest first; one whose files are damaged is there, too, and says so."""
+    runs = [run for folder in _folders(root or runs_root()) if (run := _read(folder)) is not None]
+    return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
+
+
+def read(id: str, root: Path | None = None) -> Run:
+    """One run. ValueError if there is none of that id."""
+    run = _read(find(id, root))
+    if run is None:
+        raise ValueError(f"the run {id!r} has just been deleted")
+    return run
+
+
+def rename(id: str, name: str, root: Path | None = None) -> None:
+    """Calls a run `name`, in one line; an empty name gives it its id back. ValueError for one that is too long."""
+    folder, name = find(id, root), " ".join(name.split())
+    if len(name) > NAME_LENGTH:
+        raise ValueError(f"name: got {len(name)} characters, expected at most {NAME_LENGTH}")
+    (folder / "name.json").write_text(json.dumps({"name": name}, ensure_ascii=False), encoding="utf-8")
+
+
+def delete(id: str, root: Path | None = None) -> None:
+    """Moves a run to the trash, from where `restore` brings it back. ValueError while its process lives."""
+    folder = find(id, root)
+    if jobs.is_alive(folder):
+        raise ValueError(f"the run {id!r} is {jobs.state(folder)}; stop it before you delete it")
+    place = folder.parent / ".trash" / jobs.new_id()  # the same id may be deleted twice
+    place.mkdir(parents=True)
+    folder.rename(place / id)
+
+
+def restore(id: str, root: Path | None = None) -> None:
+    """Undoes the last `delete` of this id. ValueError if there was none, or if there is such a run again."""
+    root = root or runs_root()
+    deleted = [folder for place in sorted((root / ".trash").glob("*")) for folder in place.iterdir() if folder.name == id]
+    if not deleted:
+        raise ValueError(f"there is no run {id!r} in the trash")
+    if (root / id).exists():
+        raise ValueError(f"there is a run {id!r} again; delete it before you restore the other")
+    deleted[-1].rename(root / id)
+    deleted[-1].parent.rmdir()
+
+
+def compare(runs: Sequence[Run]) -> pd.DataFrame:
+    """A row for each run, by id: its name and state, the knobs in which the runs differ, figures and times.
+
+    Figures are fractions, intervals Wilson's at 95 %; times are seconds of training proper. What a run lacks is NA, which
+    a knob set to none is not.
+    """
+    import pandas as pd
+
+    knobs = [{} if run.config is None else _knobs(to_json(run.config)) for run in runs]
+    names = list(dict.fromkeys(name for known in knobs for name in known))
+    known = [values for run, values in zip(runs, knobs, strict=True) if run.config is not None]
+    differing = [name for name in names if len({repr(values.get(name)) for values in known}) > 1]
+    rows = [
+        {"name": run.name, "state": run.state} | {name: values[name] for name in differing if name in values} | _figures(run)
+        for run, values in zip(runs, knobs, strict=True)
+    ]
+    figures = [f"{side}.{figure}" for side in ("validation", "test") for figure in FIGURES]
+    index = pd.Index([run.id for run in runs], name="id", dtype="str")
+    frame = pd.DataFrame(rows, index=index, columns=["name", "state", *differing, *figures, *RATES], dtype=object)
+    return frame.where(frame.notna(), pd.NA).convert_dtypes()
+
+
+def _knobs(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested knobs by dotted names; one that is none and one that is a list read as people write them."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            flat |= _knobs(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = "none" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else value
+    return flat
+
+
+def _figures(run: Run) -> dict[str, Any]:
+    measured = {f"{side}.{name}": values.get(name) for side, values in run.metrics.items() for name in FIGURES}
+    return measured | {name: run.record.get("training", {}).get(name) for name in RATES}
+
+
+def _folders(root: Path) -> list[Path]:
+    return [folder for folder in root.glob("*") if folder.is_dir() and not folder.name.startswith(".")]
+
+
+def _read(folder: Path) -> Run | None:
+    """None for a folder that has been moved away meanwhile."""
+    problems: list[str] = []
+    request, name = _json(folder / "request.json", problems), _json(folder / "name.json", problems)
+    model = folder / "model"
+    record = _json(model / "run.json", problems)
+    try:
+        return Run(
+            id=folder.name,
+            folder=folder,
+            name=str(name.get("name") or request.get("title") or folder.name),
+            created=_created(folder, request, problems),
+            state=jobs.state(folder),
+            config=_config(folder, record, problems),
+            model=model if record else None,
+            record=record,
+            problems=tuple(problems),
+        )
+    except FileNotFoundError:
+        return None
+
+
+def _json(path: Path, problems: list[str]) -> dict[str, Any]:
+    """The object in a file; an empty one if there is no file or, which is a problem, no object in it."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        problems.append(f"{path.name} cannot be read ({error})")
+        return {}
+    if not isinstance(values, dict):
+        problems.append(f"{path.name} holds {type(values).__name__}, expected an object")
+        return {}
+    return values
+
+
+def _created(folder: Path, request: dict[str, Any], problems: list[str]) -> datetime:
+    """When the run was asked for; where that cannot be read, when its folder last changed."""
+    written = request.get("created")
+    if written is not None:
+        try:
+            return datetime.fromisoformat(str(written)).astimezone(UTC)
+        except ValueError as error:
+            problems.append(f"request.json cannot be read ({error})")
+    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+
+
+def _config(folder: Path, record: dict[str, Any], problems: list[str]) -> RunConfig | None:
+    """The configuration as it was asked for; of a folder without it, as the model has it, with what the data settled."""
+    values = _json(folder / "config.json", problems) or record.get("config")
+    if not values:
+        return None
+    try:
+        return run_config_from_json(values)
+    except (ValueError, TypeError, AttributeError) as error:
+        problems.append(f"the configuration is of another version ({error})")
+        return None

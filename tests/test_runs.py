@@ -1,0 +1,228 @@
+"""Folders of runs, whole and damaged, read, renamed, deleted and compared."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from core import jobs, runs
+from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
+from core.records import Failed, Started, TrainingFinished
+
+FINISHED = TrainingFinished(
+    reviews_per_s=50.0, tokens_per_s=9000.0, train_s=3.0, best_epoch=1, val_accuracy=0.8, model_dir="model"
+)
+
+
+def make(root: Path, id: str, config: RunConfig | None = None, accuracy: float | None = None, minute: int = 0) -> Path:
+    """A run that is over: failed, or with a model of that accuracy."""
+    folder = root / id
+    folder.mkdir(parents=True)
+    request = {"argv": ["train"], "title": None, "created": datetime(2026, 5, 1, 12, minute, tzinfo=UTC).isoformat()}
+    (folder / "request.json").write_text(json.dumps(request))
+    if config is not None:
+        (folder / "config.json").write_text(json.dumps(to_json(config)))
+    jobs.append_event(folder, Started(device="cpu"))
+    if accuracy is None:
+        jobs.append_event(folder, Failed(reason="no"))
+        return folder
+    sides = {"validation": {"n": 40, "accuracy": accuracy, "low": 0.1, "high": 0.9, "f1": 0.5, "buckets": []}}
+    (folder / "model").mkdir()
+    (folder / "model" / "run.json").write_text(
+        json.dumps({"metrics": sides, "training": {"train_s": 3.0, "reviews_per_s": 50.0, "device": "cpu"}})
+    )
+    jobs.append_event(folder, FINISHED)
+    return folder
+
+
+def test_a_run_is_read(tmp_path):
+    config = RunConfig(training=TrainingConfig(lr=0.01))
+    folder = make(tmp_path, "a", config, 0.75)
+    run = runs.read("a", tmp_path)
+    assert (run.id, run.name, run.folder, run.model) == ("a", "a", folder, folder / "model")
+    assert (run.state, run.config, run.problems) == ("succeeded", config, ())
+    assert run.created == datetime(2026, 5, 1, 12, tzinfo=UTC)
+    assert run.events == (Started(device="cpu"), FINISHED)
+    assert run.metrics["validation"]["accuracy"] == 0.75
+
+
+def test_the_newest_is_first(tmp_path):
+    for id, minute in (("b", 1), ("c", 3), ("a", 2)):
+        make(tmp_path, id, minute=minute)
+    assert [run.id for run in runs.all_runs(tmp_path)] == ["c", "a", "b"]
+
+
+def test_without_runs_there_are_none(tmp_path):
+    assert runs.all_runs(tmp_path / "nowhere") == []
+
+
+def test_the_environment_names_the_root(tmp_path, monkeypatch):
+    make(tmp_path, "a")
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path))
+    assert [run.id for run in runs.all_runs()] == ["a"]
+    assert runs.new_folder().parent == tmp_path and not runs.new_folder().exists()
+    monkeypatch.delenv("ATTENTION_LAB_RUNS")
+    assert runs.runs_root() == jobs.ROOT / "runs"
+
+
+def test_a_run_that_was_not_launched_knows_when_it_began(tmp_path):
+    with jobs.hold(tmp_path / "mine", "cpu", RunConfig()):
+        run = runs.read("mine", tmp_path)
+    assert run.state == "running" and run.config == RunConfig()
+    assert abs((datetime.now(UTC) - run.created).total_seconds()) < 60
+
+
+NEWER = to_json(RunConfig()) | {"sails": 3}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("config.json", json.dumps(NEWER), "the configuration is of another version"),
+        ("config.json", '{"model": 3, "reviews": {}, "training": {}}', "the configuration is of another version"),
+        ("config.json", '{"model": {"kind": ["x"]}, "reviews": {}, "training": {}}', "the configuration is of another version"),
+        ("config.json", "{", "config.json cannot be read"),
+        ("request.json", "[]", "request.json holds list, expected an object"),
+        ("request.json", '{"created": "yesterday"}', "request.json cannot be read"),
+        ("request.json", "\0\xff", "request.json cannot be read"),
+        ("name.json", "3", "name.json holds int, expected an object"),
+        ("model/run.json", '{"metrics": ', "run.json cannot be read"),
+    ],
+)
+def test_a_damaged_run_is_shown_with_what_is_wrong(tmp_path, file, content, problem):
+    folder = make(tmp_path, "a", RunConfig(), 0.5)
+    (folder / file).write_bytes(content.encode("latin-1"))
+    (run,) = runs.all_runs(tmp_path)
+    assert run.id == "a" and run.state == "succeeded"
+    assert [text for text in run.problems if text.startswith(problem)] and len(run.problems) == 1
+    assert (run.config is None) == (file == "config.json")
+    assert len(runs.compare([run])) == 1
+
+
+def test_an_empty_folder_is_a_run_that_was_interrupted_and_a_file_is_none(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "notes.txt").touch()
+    (run,) = runs.all_runs(tmp_path)
+    assert (run.state, run.config, run.model, run.events, run.metrics) == ("interrupted", None, None, (), {})
+
+
+@pytest.mark.parametrize("model_json", ['{"metrics": [1]}', '{"config": [1]}', "[]", "null"])
+def test_a_strange_record_does_not_stop_a_comparison(tmp_path, model_json):
+    folder = make(tmp_path, "a", None, 0.5)
+    (folder / "model" / "run.json").write_text(model_json)
+    assert runs.compare(runs.all_runs(tmp_path))["validation.accuracy"].isna().all()
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["<a href=x>", "../../etc", "$x$ *b* :red[x]", "影 ❤", "a" * 200])
+def test_a_name_is_data(tmp_path, name):
+    folder = make(tmp_path, "a")
+    runs.rename("a", f"  {name}\n", tmp_path)
+    assert runs.read("a", tmp_path).name == name
+    assert [path.name for path in tmp_path.iterdir()] == ["a"] and folder.is_dir()
+
+
+def test_without_a_name_a_run_is_called_by_its_title_then_its_id(tmp_path):
+    folder = make(tmp_path, "a")
+    runs.rename("a", "x", tmp_path)
+    runs.rename("a", "  ", tmp_path)
+    assert runs.read("a", tmp_path).name == "a"
+    (folder / "request.json").write_text('{"title": "a sweep"}')
+    assert runs.read("a", tmp_path).name == "a sweep"
+
+
+def test_a_name_may_be_too_long(tmp_path):
+    make(tmp_path, "a")
+    with pytest.raises(ValueError, match="got 201 characters"):
+        runs.rename("a", "a" * 201, tmp_path)
+
+
+@pytest.mark.parametrize("id", ["..", ".", "", "../runs/a", "a/", "a/model", ".trash", "b", "a\0"])
+def test_an_id_is_never_a_path(tmp_path, id):
+    make(tmp_path / "runs", "a", accuracy=0.5)
+    (tmp_path / "runs" / ".trash").mkdir()
+    for act in (runs.read, runs.delete, lambda id, root: runs.rename(id, "x", root)):
+        with pytest.raises(ValueError, match="there is no run"):
+            act(id, tmp_path / "runs")
+    with pytest.raises(ValueError, match="in the trash"):
+        runs.restore(id, tmp_path / "runs")
+
+
+# The trash
+
+
+def test_a_deleted_run_can_be_brought_back(tmp_path):
+    make(tmp_path, "a", RunConfig(), 0.5)
+    make(tmp_path, "b")
+    before = runs.read("a", tmp_path)
+    runs.delete("a", tmp_path)
+    assert [run.id for run in runs.all_runs(tmp_path)] == ["b"]
+    runs.restore("a", tmp_path)
+    assert runs.read("a", tmp_path) == before
+
+
+def test_the_same_id_can_be_deleted_twice_and_the_last_comes_back_first(tmp_path):
+    for accuracy in (0.5, 0.6):
+        make(tmp_path, "a", accuracy=accuracy)
+        runs.delete("a", tmp_path)
+    runs.restore("a", tmp_path)
+    assert runs.read("a", tmp_path).metrics["validation"]["accuracy"] == 0.6
+    with pytest.raises(ValueError, match="there is a run 'a' again"):
+        runs.restore("a", tmp_path)
+    runs.delete("a", tmp_path)
+    assert len(list((tmp_path / ".trash").iterdir())) == 2
+
+
+def test_a_living_run_is_not_deleted(tmp_path):
+    with jobs.hold(tmp_path / "a", "cpu"), pytest.raises(ValueError, match="is running; stop it"):
+        runs.delete("a", tmp_path)
+    runs.delete("a", tmp_path)
+    assert runs.all_runs(tmp_path) == []
+
+
+# Comparing
+
+
+def test_runs_are_compared_by_what_differs_then_by_figures(tmp_path):
+    base = RunConfig(reviews=DataConfig(limit=100))
+    make(tmp_path, "a", base, 0.5, minute=1)
+    make(tmp_path, "b", replace(base, training=replace(base.training, lr=0.01, clip_norm=None)), 0.6, minute=2)
+    make(tmp_path, "c", replace(base, model=BiLSTMArchitecture()), None, minute=3)
+    make(tmp_path, "d", None, 0.7, minute=4)
+    table = runs.compare(runs.all_runs(tmp_path))
+    assert list(table.index) == ["d", "c", "b", "a"]
+    assert list(table.columns[:2]) == ["name", "state"] and list(table.columns[-3:]) == list(runs.RATES)
+    knobs = list(table.columns[2 : list(table.columns).index("validation.n")])
+    assert {"training.lr", "training.clip_norm", "model.kind", "model.d_hidden", "model.n_heads"} <= set(knobs)
+    assert not {"training.seed", "reviews.limit", "model.max_len", "training.betas"} & set(knobs)
+    assert table["training.lr"].tolist()[1:] == [3e-4, 0.01, 3e-4] and table["training.lr"].isna()["d"]
+    assert table["training.clip_norm"].tolist()[1:] == [1.0, "none", 1.0]
+    assert table["model.n_heads"].isna().tolist() == [True, True, False, False] and table["model.n_heads"]["a"] == 8
+    assert table["validation.accuracy"].dropna().to_dict() == {"d": 0.7, "b": 0.6, "a": 0.5}
+    assert table["validation.accuracy"]["c"] is pd.NA
+    assert table["state"].to_dict() == {"a": "succeeded", "b": "succeeded", "c": "failed", "d": "succeeded"}
+    assert table["train_s"]["a"] == 3.0 and table["test.accuracy"].isna().all()
+
+
+def test_equal_names_stay_two_rows(tmp_path):
+    for id in "ab":
+        make(tmp_path, id, RunConfig())
+        runs.rename(id, "same", tmp_path)
+    table = runs.compare(runs.all_runs(tmp_path))
+    assert list(table["name"]) == ["same", "same"] and "validation.n" == table.columns[2]
+
+
+def test_nothing_is_compared_to_nothing():
+    assert len(runs.compare([])) == 0
+
+
+def test_a_hundred_runs_are_listed_without_reading_their_events(tmp_path, monkeypatch):
+    for i in range(100):
+        make(tmp_path, f"{i}", RunConfig(), 0.5)
+    monkeypatch.setattr(jobs, "read_events", lambda *_: pytest.fail("all events were read"))
+    assert len(runs.all_runs(tmp_path)) == 100
