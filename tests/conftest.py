@@ -1,0 +1,6 @@
+"""What holds for every test: one thread, since threads that wait for each other on a busy machine take far longer."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["HF_HUB_OFFLINE"] = "1"
