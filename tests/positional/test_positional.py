@@ -70,9 +70,7 @@ def test_no_positions_pass_everything():
 def test_learned_positions_end_at_max_len():
     learned = encoding("learned")
     assert learned.embed(torch.zeros(1, 10, 12), torch.arange(10)[None]).shape == (1, 10, 12)
-    with pytest.raises(
-        ValueError, match="got 11 tokens, expected at most max_len 10: .*; cut the text"
-    ):
+    with pytest.raises(ValueError, match="got 11 tokens, expected at most max_len 10: .*; cut the text"):
         learned.embed(torch.zeros(1, 11, 12), torch.arange(11)[None])
 
 

@@ -1,0 +1,164 @@
+"""The command line: what machines read, and one sentence with exit code 2 for what was chosen wrongly."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import small_models
+
+from core.__main__ import main
+from core.artifact import ROOT
+
+PROBES = json.loads((Path(__file__).parent / "probes.json").read_text(encoding="utf-8"))
+WORDS = "good bad fine dull plot cast film scene never really".split()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return small_models.write(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    texts = [f"{WORDS[i % 10]} {WORDS[i // 10 % 10]} {WORDS[i // 100]} number {i}" for i in range(400)]
+    path = tmp_path / "reviews.csv"
+    pd.DataFrame({"text": texts, "label": [i % 2 for i in range(400)]}).to_csv(path, index=False)
+    return path
+
+
+def answer(capsys, *argv: object) -> dict:
+    """The JSON object that a successful command prints."""
+    assert main([str(word) for word in argv]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refusal(capsys, *argv: object) -> str:
+    """The sentence of a command that is refused; nothing is on stdout."""
+    try:
+        assert main([str(word) for word in argv]) == 2
+    except SystemExit as parsed:  # tyro's own words for a flag that it does not know
+        assert parsed.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    return shown.err
+
+
+def test_predict_answers_one_review(capsys, models):
+    found = answer(capsys, "predict", "--model", models / "imdb-encoder", "--text", "the film is good", "--json")
+    assert list(found) == ["label", "probabilities", "tokens_read", "tokens_left_out"]
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get)
+    assert (found["tokens_read"], found["tokens_left_out"]) == (4, 0)
+
+
+@pytest.mark.parametrize("name", ["imdb-encoder", "imdb-bilstm"])
+def test_attend_gives_a_row_for_each_query(capsys, models, name):
+    found = answer(capsys, "attend", "--model", models / name, "--text", "good film", "--json")
+    assert found["tokens"] == ["good", "film"] and found["spans"] == [[0, 4], [5, 9]]
+    shape = (2, 3, 2, 2) if name == "imdb-encoder" else (1, 1, 1, 2)
+    weights = found["weights"]
+    assert (len(weights), len(weights[0]), len(weights[0][0]), len(weights[0][0][0])) == shape
+    assert all(sum(row) == pytest.approx(1, abs=1e-4) for layer in weights for head in layer for row in head)
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("verb", ["predict", "attend"])
+def test_every_probe_is_answered_or_refused_in_a_sentence(capsys, models, verb, probe):
+    command = (verb, "--model", models / "imdb-bilstm", f"--text={PROBES[probe]}", "--json")
+    if not PROBES[probe].strip():
+        assert "expected a review of at least one word" in refusal(capsys, *command)
+        return
+    found = answer(capsys, *command)
+    if verb == "attend":
+        assert all(PROBES[probe][start:end] for start, end in found["spans"])
+
+
+def test_a_table_is_written_back_with_what_was_predicted(capsys, models, table):
+    found = answer(capsys, "predict", "--model", models / "imdb-encoder", "--file", table, "--json")
+    labelled = pd.read_csv(found["out"])
+    assert found["n"] == len(labelled) == 400
+    assert labelled[["text", "label"]].equals(pd.read_csv(table))
+    assert labelled["predicted_probability" if "predicted_probability" in labelled else "probability"].between(0.5, 1).all()
+    assert "there is a file already" in refusal(capsys, "predict", "--model", models / "imdb-encoder", "--file", table)
+
+
+def test_evaluate_measures_a_table(capsys, models, table):
+    found = answer(capsys, "evaluate", "--model", models / "imdb-bilstm", "--data", table, "--json")
+    assert list(found) == ["n", "accuracy", "low", "high", "f1", "buckets"]
+    assert found["n"] == 400 and found["low"] < found["accuracy"] < found["high"]
+    assert [bucket["name"] for bucket in found["buckets"]] == ["1-32", "33-96", "97-224", "over 224"]
+    assert [bucket["n"] for bucket in found["buckets"]] == [400, 0, 0, 0]
+    assert found["buckets"][1]["accuracy"] is None
+
+
+def test_train_takes_every_promised_flag(capsys, table, tmp_path):
+    flags = "--epochs 1 --batch-size 16 --lr 1e-3 --warmup-ratio 0.2 --d-model 12 --n-heads 3 --n-layers 2 --d-ff 8"
+    more = "--max-len 16 --vocab-size 120 --seed 3 --backend sdpa --device cpu --limit 300"
+    command = ["train", "--preset", "tiny", "--data", table, "--out", tmp_path / "run", *flags.split(), *more.split(), "--json"]
+    found = answer(capsys, *command)
+    assert {"reviews_per_s", "tokens_per_s", "train_s", "val_accuracy", "model_dir"} <= set(found)
+    run = json.loads((Path(found["model_dir"]) / "run.json").read_text())
+    model, training = run["config"]["model"], run["config"]["training"]
+    assert (model["d_model"], model["n_heads"], model["n_layers"], model["d_ff"], model["max_len"]) == (12, 3, 2, 8, 16)
+    assert (training["epochs"], training["batch_size"], training["lr"], training["warmup_ratio"]) == (1, 16, 1e-3, 0.2)
+    assert (training["seed"], run["training"]["backend"], sum(run["data"]["n"].values())) == (3, "sdpa", 300)
+    assert run["command"].startswith("python -m core train --preset tiny")
+    assert answer(capsys, "predict", "--model", found["model_dir"], "--text", "good", "--json")["tokens_read"] == 1
+    assert "there is a model already" in refusal(capsys, *command)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("predict --model {models}/gone --text good", "there is no such folder"),
+        ("predict --model {models}/imdb-encoder", "expected --text or --file"),
+        ("predict --model {models}/imdb-encoder --text good --file {table}", "expected one"),
+        ("predict --model {models}/imdb-encoder --file {table} --text-column review", "the table has 'text', 'label'"),
+        ("evaluate --model {models}/imdb-encoder --data {table} --label-column text", "expected one of negative, positive"),
+        ("evaluate --model {models}/imdb-encoder --data {tmp}/gone.csv", "gone.csv"),
+        ("train --preset huge --out {tmp}/run", "expected one of tiny"),
+        ("train --n-heads 7 --out {tmp}/run", "expected a divisor of d_model"),
+        ("train --data imbd --out {tmp}/run", "expected one of imdb, rotten-tomatoes"),
+        ("train --lr 1e6 --out {tmp}/run", "lr: got 1000000"),
+        ("train --epochs 0 --out {tmp}/run", "epochs: got 0"),
+        ("train --colour red --out {tmp}/run", "--colour"),
+        ("train --data {table} --limit 3 --out {tmp}/run", "use 200 or more"),
+        ("train --preset tiny --data {table} --out {table}", "choose another"),
+    ],
+)
+def test_a_wrong_choice_is_one_sentence(capsys, models, table, tmp_path, command, sentence):
+    words = [word.format(models=models, table=table, tmp=tmp_path) for word in command.split()]
+    said = refusal(capsys, *words)
+    assert sentence in " ".join(said.replace("│", " ").split())
+
+
+def test_a_table_of_one_class_is_refused(capsys, models, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("text,label\ngood film,1\nfine film,1\n")
+    assert "at least two classes" in refusal(capsys, "evaluate", "--model", models / "imdb-encoder", "--data", path)
+    assert "two classes" in refusal(capsys, "train", "--data", path, "--out", tmp_path / "run")
+
+
+def test_the_module_runs_as_a_command():
+    command = [sys.executable, "-m", "core", "predict", "--model", "models/imdb-bilstm", "--text", "superb", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["label"] == "positive"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate", "predict", "attend"])
+def test_each_verb_explains_itself(capsys, verb):
+    with pytest.raises(SystemExit) as done:
+        main([verb, "--help"])
+    assert done.value.code == 0
+    assert "--json" in capsys.readouterr().out
