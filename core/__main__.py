@@ -1,4 +1,4 @@
-"""The command line: `python -m core train|evaluate|predict|attend`, each with `--help`."""
+"""The command line: `python -m core train|evaluate|predict|attend|jobs`, each with `--help`."""
 
 import argparse
 import json
@@ -12,9 +12,12 @@ from typing import Annotated, Any, Literal
 import tyro
 from tqdm import tqdm
 
+from core import jobs as processes
+from core import runs
 from core.config import RunConfig
+from core.jobs import Stopped, device_of, hold
 from core.presets import PRESETS, preset
-from core.records import EpochFinished, Event, StepFinished, TrainingStarted
+from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TrainingStarted
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
 PresetName = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
@@ -24,8 +27,8 @@ Text = Annotated[str | None, tyro.conf.arg(help="The review; one that starts wit
 Windows = Annotated[bool, tyro.conf.arg(help="Read all of a long review in windows and average their logits.")]
 
 
-def train_command(base: RunConfig) -> Callable[..., None]:
-    """The verb `train`, whose knobs start from `base`."""
+def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
+    """The verb `train`, whose knobs start from `base`; `argv` is what the run records as its command."""
 
     def train(
         out: Annotated[Path, tyro.conf.arg(help="Folder of the run: events.jsonl, and the model in model/.")],
@@ -34,17 +37,23 @@ def train_command(base: RunConfig) -> Callable[..., None]:
         as_json: Json = False,
     ) -> None:
         """Train a network from scratch and write it as a model folder."""
-        from core.training.run import train as run
+        with _TrainingBar(hidden=as_json) as bar, hold(out, device_of(config.training.device), config) as job:
+            from core.training.run import train as run  # torch, once the device is free
 
-        with _TrainingBar(hidden=as_json) as bar:
-            finished = run(config, out, bar, sys.argv[1:])
+            def emit(event: Event) -> None:
+                job.emit(event)
+                bar(event)
+
+            finished = run(config, out, emit, list(argv), job.stopped)
         if as_json:
             print(json.dumps(asdict(finished)))
-            return
-        print(
-            f"validation accuracy {finished.val_accuracy:.1%} after epoch {finished.best_epoch}; {finished.train_s:.0f} s "
-            f"at {finished.reviews_per_s:.0f} reviews/s; the model is in {finished.model_dir}"
-        )
+        elif isinstance(finished, Cancelled):
+            print(f"stopped; the model is in {finished.model_dir}" if finished.model_dir else "stopped before the first step")
+        else:
+            print(
+                f"validation accuracy {finished.val_accuracy:.1%} after epoch {finished.best_epoch}; {finished.train_s:.0f} s "
+                f"at {finished.reviews_per_s:.0f} reviews/s; the model is in {finished.model_dir}"
+            )
 
     return train
 
@@ -124,11 +133,51 @@ def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The revi
         print(f"{share:7.2%}  {token!r} at {span[0]}-{span[1]}")
 
 
+def jobs(
+    action: Annotated[Literal["list", "show", "stop"], tyro.conf.Positional],
+    id: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="A run, for show and stop.")] = None,
+    grace_s: Annotated[float, tyro.conf.arg(help="Seconds a run has to end by itself, once asked to stop.")] = 60.0,
+    lines: Annotated[int, tyro.conf.arg(help="Show so many last lines of the log.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """List the runs in runs/, show one with the end of its log, or stop one."""
+    if action == "list":
+        found = [_summary(run) for run in runs.all_runs()]
+        print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(map(_line, found)) or "there are no runs yet")
+        return
+    if id is None:
+        raise ValueError(f"jobs {action}: expected the id of a run; `python -m core jobs list` names them")
+    if action == "stop":
+        processes.stop(runs.find(id), grace_s)
+    run = runs.read(id)
+    log = processes.tail(run.folder, lines) if action == "show" else []
+    if as_json:
+        print(json.dumps(_summary(run) | {"metrics": run.metrics, "log": log}, ensure_ascii=False))
+        return
+    print("\n".join([_line(_summary(run)), *run.problems, *log]))
+
+
+def _summary(run: runs.Run) -> dict[str, Any]:
+    last = processes.last_event(run.folder)
+    return {
+        "id": run.id, "name": run.name, "state": run.state, "created": run.created.isoformat(timespec="seconds"),
+        "ahead": last.ahead if isinstance(last, Queued) else None,
+        "reason": last.reason if isinstance(last, Failed) else None,
+        "model": None if run.model is None else str(run.model), "problems": list(run.problems),
+    }  # fmt: skip
+
+
+def _line(summary: dict[str, Any]) -> str:
+    name = "" if summary["name"] == summary["id"] else f"  {summary['name']!r}"
+    ahead = f", {summary['ahead']} ahead" if summary["state"] == "queued" and summary["ahead"] else ""
+    return f"{summary['id']}  {summary['state']}{ahead}{name}" + (f"  {summary['reason']}" if summary["reason"] else "")
+
+
 class _TrainingBar:
     """Shows a run's events to a person, on stderr."""
 
     def __init__(self, *, hidden: bool) -> None:
-        self.bar = tqdm(disable=hidden, unit="step", dynamic_ncols=True)
+        self.bar = tqdm(disable=hidden or None, unit=" steps", dynamic_ncols=True, delay=0.5)
 
     def __enter__(self) -> "_TrainingBar":
         return self
@@ -136,10 +185,14 @@ class _TrainingBar:
     def __exit__(self, *_: object) -> None:
         self.bar.close()
 
+    def _say(self, line: str) -> None:
+        if not self.bar.disable:
+            self.bar.write(line, file=sys.stderr)
+
     def __call__(self, event: Event) -> None:
         if isinstance(event, TrainingStarted):
             kernel = f", attention by {event.backend}" if event.backend else ""
-            self.bar.write(
+            self._say(
                 f"{event.n_parameters:,} parameters, {event.n_train:,} reviews, {event.device}, {event.precision}{kernel}"
             )
         elif isinstance(event, StepFinished):
@@ -147,7 +200,7 @@ class _TrainingBar:
             self.bar.update(event.step - self.bar.n)
             self.bar.set_postfix(loss=f"{event.loss:.3f}", reviews_per_s=f"{event.reviews_per_s:.0f}", refresh=False)
         elif isinstance(event, EpochFinished):
-            self.bar.write(
+            self._say(
                 f"epoch {event.epoch}: training loss {event.train_loss:.3f}, "
                 f"validation loss {event.val_loss:.3f}, accuracy {event.val_accuracy:.1%}"
             )
@@ -157,7 +210,7 @@ class _Counter:
     """Counts reviews for a person, on stderr."""
 
     def __init__(self, verb: str, *, hidden: bool) -> None:
-        self.bar = tqdm(desc=verb, disable=hidden, unit="review", dynamic_ncols=True)
+        self.bar = tqdm(desc=verb, disable=hidden, unit=" reviews", dynamic_ncols=True, delay=0.5)
 
     def __enter__(self) -> "_Counter":
         return self
@@ -173,14 +226,17 @@ class _Counter:
 def main(argv: Sequence[str]) -> int:
     """Runs one command; 0 for success, 2 with a sentence on stderr for what was chosen wrongly."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--preset", choices=PRESETS, default="encoder-small")
+    early.add_argument("--preset", default="encoder-small")
     try:
         base = preset(early.parse_known_args(argv)[0].preset)
-        verbs = {"train": train_command(base), "evaluate": evaluate, "predict": predict, "attend": attend}
+        verbs = {"train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend, "jobs": jobs}
         tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except Stopped:
+        print("stopped while it waited for its device", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.card import card
 from core.config import Architecture, RunConfig
+from core.runs import runs_root
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,9 +58,15 @@ class Model:
 
 
 def model_folders(root: Path | None = None) -> dict[str, Path]:
-    """Folders under models/ that hold a model, by name; the environment variable ATTENTION_LAB_MODELS names another root."""
-    root = root or Path(os.environ.get("ATTENTION_LAB_MODELS", ROOT / "models"))
-    return {folder.name: folder for folder in sorted(root.glob("*")) if (folder / "run.json").is_file()}
+    """Folders that hold a model, by name: those under models/ and those that runs have made, by the id of the run.
+
+    The environment variable ATTENTION_LAB_MODELS names another root than models/; one that is given is the only one. Of
+    equal names the one under models/ counts.
+    """
+    shipped = root or Path(os.environ.get("ATTENTION_LAB_MODELS", ROOT / "models"))
+    trained = [] if root else sorted(runs_root().glob("*/model"))
+    folders = {folder.parent.name: folder for folder in trained} | {folder.name: folder for folder in shipped.glob("*")}
+    return {name: folder for name, folder in sorted(folders.items()) if (folder / "run.json").is_file()}
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -126,8 +126,7 @@ def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None
         detached: dict[str, Any] = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     else:
         detached = {"start_new_session": True, "pass_fds": inherited}
-    # a log is no terminal: a progress bar writes there seldom
-    environment = os.environ | {"PYTHONUTF8": "1", "TQDM_MININTERVAL": "10"}
+    environment = os.environ | {"PYTHONUTF8": "1"}  # the log is UTF-8 wherever it is written
     with (folder / "log.txt").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "core", *command],
@@ -172,11 +171,17 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
-    last event, `Failed`, and goes on its way. ValueError if another process is the run of this folder; Stopped if a
-    person stopped the run while it waited. To be entered before torch is imported: a run that waits costs no memory.
+    last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
+    ValueError if the folder holds a model already, cannot be made or is another process's run; Stopped if a person stopped
+    the run while it waited.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_model(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder}: the folder cannot be made ({error.strerror}); choose another one") from error
     with _owned(folder):
+        _refuse_model(folder)  # one may have come while this process waited for the lock
         job = Job(folder)
         if (folder / "events.jsonl").exists():
             for left in ("events.jsonl", "cancel", "request.json"):  # of an earlier attempt
@@ -198,6 +203,11 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
             if not job.ended:
                 job.emit(Failed(reason=_sentence(error), step=job.step))
             raise
+
+
+def _refuse_model(folder: Path) -> None:
+    if (folder / "model").exists():
+        raise ValueError(f"{folder}: there is a model already; choose another folder, so that nothing is lost")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs
-from core.config import RunConfig, run_config_from_json
+from core import artifact, jobs, runs
+from core.__main__ import main
+from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json
 from core.records import Cancelled, EpochFinished, Failed, Finished, Queued, Started, StepFinished, TrainingFinished
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -389,3 +391,103 @@ def test_the_tail_of_a_log(tmp_path):
     assert jobs.tail(tmp_path, 3) == ["two", "100%|", "film ❤ \ufffd"]
     (tmp_path / "log.txt").write_bytes(b"x" * 10**6 + b"\nend\n")
     assert jobs.tail(tmp_path, 1) == ["end"]
+
+
+# Training as a run
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """A hundred and twenty short reviews."""
+    rows = [f"{word} film number {n},{label}" for n in range(60) for label, word in enumerate(("dull", "good"))]
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]))
+    return tmp_path / "reviews.csv"
+
+
+def small(table: Path, epochs: int) -> RunConfig:
+    architecture = EncoderArchitecture(vocab_size=100, d_model=8, n_heads=2, n_layers=1, d_ff=8, max_len=8)
+    training = TrainingConfig(epochs=epochs, batch_size=16, device="cpu", precision="float32", backend="eager")
+    return RunConfig(model=architecture, reviews=DataConfig(data=str(table)), training=training)
+
+
+def test_a_training_that_is_stopped_keeps_its_best_weights(tmp_path, table, monkeypatch, capsys):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    knobs = "--vocab-size 100 --d-model 8 --n-heads 2 --n-layers 1 --d-ff 8 --max-len 8 --device cpu --precision float32"
+    folder = runs.new_folder()
+    jobs.launch(["train", "--preset", "tiny", "--data", str(table), "--epochs", "100000", *knobs.split()], folder)
+    try:
+        eventually(lambda: any(isinstance(event, EpochFinished) for event in events(folder)), timeout_s=60)
+        assert main(["jobs", "list"]) == 0 and capsys.readouterr().out == f"{folder.name}  running\n"
+        assert main(["jobs", "stop", folder.name]) == 0 and capsys.readouterr().out == f"{folder.name}  cancelled\n"
+    finally:
+        jobs.stop(folder, grace_s=0.0)
+    said = events(folder)
+    assert [type(event).__name__ for event in said[:2]] == ["Started", "TrainingStarted"]
+    validated = [event for event in said if isinstance(event, EpochFinished)]
+    best = max(validated, key=lambda event: (event.val_accuracy, -event.val_loss)).epoch
+    assert said[-1] == Cancelled(best_epoch=best, model_dir=str(folder / "model"))
+    assert main(["jobs", "show", folder.name, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["state"] == "cancelled" and shown["model"] == str(folder / "model")
+    assert shown["metrics"]["validation"]["n"] > 0 and shown["log"][-1].startswith("stopped; the model is in")
+    run = runs.read(folder.name)
+    assert run.config is not None and run.config.training.epochs == 100_000 and run.config.model.max_len == 8
+    assert artifact.model_folders()[folder.name] == folder / "model"
+    artifact.open_model(folder / "model")
+    shutil.rmtree(folder / "model")
+    runs.delete(folder.name)
+    assert folder.name not in artifact.model_folders()
+
+
+@pytest.mark.parametrize(("steps", "kept"), [(0, None), (3, 0)])
+def test_a_training_that_is_stopped_in_its_first_epoch_keeps_what_it_has(tmp_path, table, monkeypatch, steps, kept):
+    from core.training.run import train
+
+    monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
+    asked = iter(range(10**6))
+    last = train(small(table, 2), tmp_path / "a", lambda event: None, ["train"], lambda: next(asked) >= steps)
+    assert last == Cancelled(best_epoch=kept, model_dir=None if kept is None else str(tmp_path / "a" / "model"))
+    assert (tmp_path / "a" / "model").exists() == (kept is not None)
+    assert next(asked) == steps + 1  # and no step was made after the answer
+
+
+def test_a_folder_with_a_model_is_left_as_it_is(tmp_path):
+    (tmp_path / "a" / "model").mkdir(parents=True)
+    jobs.append_event(tmp_path / "a", finished())
+    with pytest.raises(ValueError, match="there is a model already"), jobs.hold(tmp_path / "a", "cpu"):
+        pass
+    assert events(tmp_path / "a") == [finished()]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "a").touch()
+    with pytest.raises(ValueError, match="the folder cannot be made"), jobs.hold(tmp_path / "a" / "b", "cpu"):
+        pass
+
+
+# The command line
+
+
+def test_jobs_are_listed_shown_and_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path))
+    assert main(["jobs", "list"]) == 0 and capsys.readouterr().out == "there are no runs yet\n"
+    with jobs.hold(tmp_path / "b", "cpu"):
+        pass
+    with pytest.raises(ValueError), jobs.hold(tmp_path / "a", "cpu"):
+        raise ValueError("no such file")
+    (tmp_path / "a" / "log.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "a" / "config.json").write_text("{")
+    assert main(["jobs", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(run["id"], run["state"], run["reason"]) for run in listed] == [
+        ("a", "failed", "no such file"),
+        ("b", "succeeded", None),
+    ]
+    assert main(["jobs", "show", "a", "--lines", "2"]) == 0
+    first, problem, *log = capsys.readouterr().out.splitlines()
+    assert (first, log) == ("a  failed  no such file", ["two", "three"]) and problem.startswith("config.json cannot be read")
+    assert main(["jobs", "stop", "a"]) == 0 and capsys.readouterr().out.startswith("a  failed")
+    assert main(["jobs", "show"]) == 2 and "expected the id of a run" in capsys.readouterr().err
+    assert main(["jobs", "stop", "../a"]) == 2 and "there is no run '../a'" in capsys.readouterr().err

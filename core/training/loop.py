@@ -75,6 +75,9 @@ class Fitted:
     rates: Rates
     epochs: list[EpochFinished]
     best_epoch: int
+    """0 where the fit was stopped within its first epoch: then the weights are the last ones."""
+    stopped: bool
+    """Whether somebody asked the fit to end before its last step."""
 
 
 def fit(
@@ -87,9 +90,11 @@ def fit(
     precision: str,
     backend: str | None,
     emit: Callable[[Event], None],
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Fitted:
     """Trains `network` in place and leaves it with the weights of the epoch that was most accurate on `validation`.
 
+    `stopped` is asked before each step; once it says yes, the fit ends with what it has.
     Raises TrainingDiverged when the loss is no finite number. The same seed gives the same weights on a CPU.
     """
     training = config.training
@@ -107,6 +112,9 @@ def fit(
         rates.resume()
         losses, last_event = [], 0.0
         for indices in batches:
+            if stopped():
+                best.restore()
+                return Fitted(rates=rates, epochs=finished, best_epoch=best.epoch, stopped=True)
             lr = training.lr * factor(training.schedule, step, total_steps, training.warmup_ratio)
             batch = collate([train.ids[i] for i in indices])
             labels = torch.from_numpy(train.labels[indices])
@@ -128,8 +136,8 @@ def fit(
         ))  # fmt: skip
         emit(finished[-1])
         best.offer(finished[-1])
-    network.load_state_dict(best.weights)
-    return Fitted(rates=rates, epochs=finished, best_epoch=best.epoch)
+    best.restore()
+    return Fitted(rates=rates, epochs=finished, best_epoch=best.epoch, stopped=False)
 
 
 def adamw(network: nn.Module, training: TrainingConfig) -> torch.optim.AdamW:
@@ -189,9 +197,15 @@ class _Best:
         self.network = network
         self.rank = (-1.0, 0.0)
         self.epoch = 0
+        self.weights: dict[str, Tensor] | None = None
 
     def offer(self, finished: EpochFinished) -> None:
         rank = (finished.val_accuracy, -finished.val_loss)
         if rank > self.rank:
             self.rank, self.epoch = rank, finished.epoch
             self.weights = copy.deepcopy(self.network.state_dict())
+
+    def restore(self) -> None:
+        """Gives the network its best weights back; before the first epoch is over, those it has are all there are."""
+        if self.weights is not None:
+            self.network.load_state_dict(self.weights)

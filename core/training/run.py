@@ -1,6 +1,5 @@
 """From a configuration to an artefact: load, split, tokenise, fit, store, measure what was stored."""
 
-import json
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +22,7 @@ from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
 from core.networks.auto import build
-from core.records import Event, TrainingFinished, TrainingStarted
+from core.records import Cancelled, Event, TrainingFinished, TrainingStarted
 from core.training import machine
 from core.training.loop import Examples, Fitted, fit
 from core.words import count_words
@@ -57,13 +56,16 @@ def prepare(config: RunConfig) -> Prepared:
     return Prepared(config=replace(config, model=model), splits=splits, tokenizer=tokenizer, corpora=corpora)
 
 
-def train(config: RunConfig, out: Path, emit: Callable[[Event], None], argv: list[str]) -> TrainingFinished:
-    """Trains and writes out/events.jsonl and out/model; `emit` hears each event too, `argv` is the command to record.
+def train(
+    config: RunConfig, out: Path, emit: Callable[[Event], None], argv: list[str], stopped: Callable[[], bool] = lambda: False
+) -> TrainingFinished | Cancelled:
+    """Trains and writes out/model; `emit` hears each event, the last one after the model is whole. `argv` is recorded.
 
+    `stopped` is asked before each step; once it says yes, the weights of the best epoch so far are stored, or in the first
+    epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged.
     """
-    if (out / "model").exists():
-        raise ValueError(f"{out}: there is a model already; choose another folder, so that nothing is lost")
+    _make(out)
     Cut.of(config.model)
     device = machine.device(config.training)
     precision = machine.precision(config.training, device)
@@ -73,24 +75,28 @@ def train(config: RunConfig, out: Path, emit: Callable[[Event], None], argv: lis
     network = build(prepared.config.model, prepared.splits.train.label_names)
     if config.model.kind == "encoder":
         network.network.checkpointing = _checkpointing(config)
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "events.jsonl").open("w", encoding="utf-8") as file:
+    emit(TrainingStarted(
+        n_parameters=n_parameters(network), n_train=len(prepared.splits.train),
+        n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
+        device=device, precision=precision, backend=backend,
+    ))  # fmt: skip
+    how = {"device": device, "precision": precision, "backend": backend}
+    fitted = fit(
+        network, prepared.config, prepared.examples("train"), prepared.examples("validation"), **how, emit=emit, stopped=stopped
+    )
+    last = _outcome(prepared, network.cpu(), fitted, out, how, argv)
+    emit(last)
+    return last
 
-        def record(event: Event) -> None:
-            file.write(json.dumps({"event": type(event).__name__} | asdict(event)) + "\n")
-            file.flush()
-            emit(event)
 
-        record(TrainingStarted(
-            n_parameters=n_parameters(network), n_train=len(prepared.splits.train),
-            n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
-            device=device, precision=precision, backend=backend,
-        ))  # fmt: skip
-        how = {"device": device, "precision": precision, "backend": backend}
-        fitted = fit(network, prepared.config, prepared.examples("train"), prepared.examples("validation"), **how, emit=record)
-        finished = _store(prepared, network.cpu(), fitted, out, how, argv)
-        record(finished)
-    return finished
+def _make(out: Path) -> None:
+    """The run's folder, before anything is computed that could not be kept."""
+    if (out / "model").exists():
+        raise ValueError(f"{out}: there is a model already; choose another folder, so that nothing is lost")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{out}: the folder cannot be made ({error.strerror}); choose another one") from error
 
 
 def n_parameters(network: nn.Module) -> int:
@@ -101,6 +107,15 @@ def n_parameters(network: nn.Module) -> int:
 def _checkpointing(config: RunConfig) -> bool:
     knob = config.training.checkpointing
     return config.model.max_len > CHECKPOINT_BEYOND if knob == "auto" else knob == "on"
+
+
+def _outcome(
+    prepared: Prepared, network: Any, fitted: Fitted, out: Path, how: dict[str, Any], argv: list[str]
+) -> TrainingFinished | Cancelled:
+    if fitted.stopped and not fitted.rates.reviews:
+        return Cancelled()
+    finished = _store(prepared, network, fitted, out, how, argv)
+    return Cancelled(best_epoch=finished.best_epoch, model_dir=finished.model_dir) if fitted.stopped else finished
 
 
 def _store(
