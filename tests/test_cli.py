@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import small_models
 
 from core.__main__ import main
 from core.artifact import ROOT
+from tests import small_models
 
 PROBES = json.loads((Path(__file__).parent / "probes.json").read_text(encoding="utf-8"))
 WORDS = "good bad fine dull plot cast film scene never really".split()
