@@ -4,3 +4,4 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["ATTENTION_LAB_RUNS"] = os.path.join(os.devnull, "runs")  # what somebody trained here is no model of a test
