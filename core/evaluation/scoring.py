@@ -1,11 +1,11 @@
 """Many reviews through one network."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from core.data.batches import collate, token_budget_batches
 
@@ -20,17 +20,25 @@ def score(
 
     `progress` hears how many reviews each batch had. The network's mode is what it was before, afterwards.
     """
-    lengths = np.array([len(ids) for ids in reviews], dtype=np.int64)
-    rows: list[tuple[np.ndarray, Tensor]] = []
     was_training = network.training
     network.eval()
+    try:
+        rows = list(_rows(network, reviews, progress))
+    finally:
+        network.train(was_training)
+    order = np.concatenate([indices for indices, _ in rows])
+    return np.concatenate([logits for _, logits in rows])[np.argsort(order)]
+
+
+def _rows(
+    network: nn.Module, reviews: Sequence[np.ndarray], progress: Callable[[int], None]
+) -> Iterator[tuple[Int[np.ndarray, "B"], Float[np.ndarray, "B C"]]]:
+    """Batch by batch, which reviews it holds and their logits."""
+    device = next(network.parameters()).device
+    lengths = np.array([len(ids) for ids in reviews], dtype=np.int64)
     for indices in token_budget_batches(lengths, TOKENS_PER_BATCH):
         batch = collate([reviews[i] for i in indices])
-        device = next(network.parameters()).device
         mask = None if batch.token_mask is None else batch.token_mask.to(device).long()
-        rows.append((indices, network(batch.input_ids.to(device), mask).logits.float().cpu()))
+        logits = network(batch.input_ids.to(device), mask).logits.float().cpu()
+        yield indices, logits.numpy()
         progress(len(indices))
-    network.train(was_training)
-    order = np.concatenate([indices for indices, _ in rows])
-    logits = torch.cat([part for _, part in rows]).numpy()
-    return logits[np.argsort(order)]
