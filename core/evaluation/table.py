@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Float
 
 from core.artifact import Model
@@ -36,20 +37,19 @@ def label_table(
 ) -> dict[str, Any]:
     """Writes the table with columns `label` and `probability` (of that label) added, and says where.
 
-    ValueError if it has columns of these names already: what a person brought is never overwritten.
+    Nothing that a person brought is overwritten: where a column has such a name already, ours is called `predicted_...`,
+    and a file that exists is a ValueError, as is every other place that cannot be written; it comes before the scoring.
     """
-    frame = read_table(path)
-    taken = [name for name in ("label", "probability") if name in frame.columns]
     out = out or path.with_name(f"{path.stem}.labelled{path.suffix}")
-    if out.exists():
-        raise ValueError(f"{out}: there is a file already; name another with --out")
-    names = [f"predicted_{name}" if name in taken else name for name in ("label", "probability")]
+    _refuse_unwritable(out)
+    frame = read_table(path)
     texts = text_column(frame, text_name)
-    logits = table_logits(model, texts, windows=windows, progress=progress)
-    probabilities = _softmax(logits)
+    _rendered(frame, out)  # refuses what this format cannot hold
+    probabilities = _softmax(table_logits(model, texts, windows=windows, progress=progress))
+    names = [_free_name(name, frame) for name in ("label", "probability")]
     frame[names[0]] = [model.label_names[i] for i in probabilities.argmax(-1)]
     frame[names[1]] = probabilities.max(-1)
-    _write(frame, out)
+    _write(_rendered(frame, out), out)
     return {"n": len(frame), "out": str(out), "columns": names}
 
 
@@ -76,10 +76,41 @@ def _softmax(logits: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
     return exponentials / exponentials.sum(-1, keepdims=True)
 
 
-def _write(frame: pd.DataFrame, out: Path) -> None:
-    if out.suffix.lower() == ".csv":
-        frame.to_csv(out, index=False)
-    elif out.suffix.lower() == ".parquet":
-        frame.to_parquet(out, index=False)
-    else:
-        raise ValueError(f"out: got a name that ends in {out.suffix!r}, expected .csv or .parquet")
+def _refuse_unwritable(out: Path) -> None:
+    if out.suffix.lower() not in WRITERS:
+        raise ValueError(f"out: got a name that ends in {out.suffix!r}, expected {' or '.join(WRITERS)}")
+    if out.exists():
+        raise ValueError(f"{out}: there is a file already; name another with --out")
+    if not out.parent.is_dir():
+        raise ValueError(f"{out}: there is no folder {out.parent}; make it first, or name another with --out")
+
+
+def _free_name(name: str, frame: pd.DataFrame) -> str:
+    return _free_name(f"predicted_{name}", frame) if name in frame.columns else name
+
+
+def _rendered(frame: pd.DataFrame, out: Path) -> bytes:
+    try:
+        return WRITERS[out.suffix.lower()](frame)
+    except (pa.ArrowException, ValueError) as error:
+        raise ValueError(f"{out}: a {out.suffix} file cannot hold this table: {error}") from error
+
+
+def _write(content: bytes, out: Path) -> None:
+    try:
+        with out.open("xb") as file:  # a file that came meanwhile is left alone, too
+            file.write(content)
+    except OSError as error:
+        raise ValueError(f"{out}: the table cannot be written there: {error.strerror}") from error
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    """As RFC 4180: with line ends of two characters, the cells that hold either of them are quoted."""
+    return frame.to_csv(index=any(frame.index.names), lineterminator="\r\n").encode()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    return frame.to_parquet()
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {".csv": _csv, ".parquet": _parquet}
