@@ -1,5 +1,6 @@
 """Runs as real processes: a small worker stands in for training, and is killed, stopped and raced."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -323,6 +324,16 @@ def test_a_run_that_is_over_stays_what_it_was(tmp_path, outcome):
     before = jobs.state(tmp_path)
     jobs.stop(tmp_path)
     assert jobs.state(tmp_path) == before == ("interrupted" if outcome is None else jobs.OUTCOMES[type(outcome)])
+
+
+def test_those_who_ask_at_once_do_not_take_each_other_for_the_run(tmp_path):
+    (tmp_path / "lock").touch()
+    held = os.open(tmp_path / "lock", os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH)  # as another who asks has it for a moment
+        assert jobs.state(tmp_path) == "interrupted"
+    finally:
+        os.close(held)
 
 
 # Reading
