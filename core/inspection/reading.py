@@ -43,7 +43,11 @@ def read(model: Model, text: str, *, windows: bool = False) -> Reading:
 
 
 def encode_typed(model: Model, text: str) -> Encoded:
-    """The tokens of a text. ValueError if there is none."""
+    """The tokens of a text. ValueError if there is none, or if half of a character is among its characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # bytes that are not UTF-8 arrive so from a command line
+        raise ValueError(f"got {text[error.start]!r} at character {error.start + 1}, which is no Unicode text") from error
     encoded = encode(model.tokenizer, text)
     if len(encoded.ids) == 0:
         what = "no text" if not text.strip() else "a text without a visible character"
@@ -71,13 +75,13 @@ def _pass(model: Model, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"
     attention_map = AttentionMap(
         tokens=tuple(SPECIAL_TOKENS[i] for i in cut.prefix) + tuple(encoded.tokens[i] for i in kept),
         spans=((0, 0),) * start + tuple(encoded.spans[i] for i in kept),
-        weights=torch.cat(output.attentions)[:].numpy(),
+        weights=torch.cat(output.attentions).numpy(),
     )
     return output.logits[0].numpy(), attention_map
 
 
 def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Pieces of text that follow each other with nothing but a gap of unread marks or spaces between stay apart by it."""
+    """Spans that touch become one; a gap, be it a space, keeps its neighbours apart."""
     merged: list[Span] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
