@@ -1,0 +1,154 @@
+"""Cutting, grouping and padding reviews."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.config import BiLSTMArchitecture, EncoderArchitecture
+from core.data.batches import CLS_ID, Cut, collate, token_budget_batches
+
+LENGTHS = {
+    "one": np.array([5]),
+    "equal": np.full(64, 7),
+    "many": np.random.default_rng(3).integers(1, 90, 1001),
+    "some longer than the budget": np.array([3, 200, 4, 101, 100, 1, 99]),
+    "a pool and one": np.full(51, 100),
+}
+BUDGET = 100
+
+
+def head(room: int, truncation: str = "head") -> Cut:
+    return Cut(room=room, truncation=truncation, prefix=())
+
+
+# Batches
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+def test_every_review_is_in_one_batch_that_keeps_the_budget(lengths, shuffled):
+    batches = token_budget_batches(lengths, BUDGET, np.random.default_rng(0) if shuffled else None)
+    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= BUDGET for batch in batches)
+
+
+def test_equal_reviews_fill_their_batches():
+    sizes = sorted(len(batch) for batch in token_budget_batches(LENGTHS["equal"], BUDGET))
+    assert sizes == [64 % 14] + [14] * (64 // 14)
+
+
+def test_reviews_of_a_batch_are_of_like_length():
+    lengths = LENGTHS["many"]
+    padded = [len(batch) * lengths[batch].max() for batch in token_budget_batches(lengths, 400, np.random.default_rng(0))]
+    at_random = [lengths[start : start + 8].max() * 8 for start in range(0, 1000, 8)]
+    assert sum(padded) < 1.1 * lengths.sum() < 1.5 * lengths.sum() < sum(at_random)
+
+
+def test_without_a_generator_batches_go_by_length_and_equal_ones_by_place():
+    batches = token_budget_batches(np.array([9, 2, 9, 1, 2]), 9)
+    assert [batch.tolist() for batch in batches] == [[3, 1, 4], [0], [2]]
+
+
+def test_the_same_seed_gives_the_same_batches_and_each_epoch_others():
+    def epochs(seed: int) -> list[list[list[int]]]:
+        rng = np.random.default_rng(seed)
+        return [[batch.tolist() for batch in token_budget_batches(LENGTHS["many"], BUDGET, rng)] for _ in range(2)]
+
+    first, second = epochs(1)
+    assert [first, second] == epochs(1)
+    assert epochs(2)[0] != first
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}, "not only their order"
+
+
+def test_shuffled_batches_do_not_go_by_length():
+    means = [LENGTHS["many"][b].mean() for b in token_budget_batches(LENGTHS["many"], BUDGET, np.random.default_rng(0))]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.3
+
+
+# Padding
+
+
+def ids(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int32)
+
+
+def test_shorter_reviews_are_padded_on_the_right():
+    batch = collate([ids(5, 6, 7), ids(8), ids(9, 4)])
+    assert batch.input_ids.tolist() == [[5, 6, 7], [8, 0, 0], [9, 4, 0]]
+    assert batch.token_mask is not None and batch.token_mask.tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
+    assert batch.input_ids.dtype == torch.long and batch.token_mask.dtype == torch.bool
+    assert batch.n_tokens == 6
+
+
+@pytest.mark.parametrize("reviews", [[ids(5, 6)], [ids(5, 6), ids(0, 8), ids(1, 1)]])
+def test_where_nothing_is_padded_there_is_no_mask(reviews):
+    batch = collate(reviews)
+    assert batch.token_mask is None and batch.n_tokens == 2 * len(reviews)
+    assert batch.input_ids.tolist() == [review.tolist() for review in reviews]
+
+
+@pytest.mark.parametrize("reviews", [[ids()], [ids(3), ids()]])
+def test_a_review_without_a_token_is_refused(reviews):
+    with pytest.raises(ValueError, match="a review without a token, expected at least one"):
+        collate(reviews)
+
+
+# Cuts
+
+
+@pytest.mark.parametrize(
+    ("truncation", "room", "kept"),
+    [
+        ("head", 4, [0, 1, 2, 3]),
+        ("head+tail", 4, [0, 1, 8, 9]),
+        ("head+tail", 5, [0, 1, 2, 8, 9]),
+        ("head+tail", 1, [0]),
+        ("head", 10, list(range(10))),
+        ("head+tail", 10, list(range(10))),
+        ("head+tail", 9, [0, 1, 2, 3, 4, 6, 7, 8, 9]),
+        ("head+tail", 11, list(range(10))),
+    ],
+)
+def test_the_cut_by_hand(truncation, room, kept):
+    assert head(room, truncation).kept(10).tolist() == kept
+    assert head(room, truncation).ids(np.arange(20, 30)).tolist() == [20 + place for place in kept]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "room", "prefix"),
+    [
+        (EncoderArchitecture(max_len=7), 7, ()),
+        (EncoderArchitecture(max_len=7, pooling="mean+max", truncation="head+tail"), 7, ()),
+        (EncoderArchitecture(max_len=7, pooling="cls", truncation="head+tail"), 6, (CLS_ID,)),
+        (EncoderArchitecture(max_len=2, pooling="cls"), 1, (CLS_ID,)),
+        (BiLSTMArchitecture(max_len=7, truncation="head+tail"), 7, ()),
+    ],
+)
+def test_the_cut_of_an_architecture(architecture, room, prefix):
+    assert Cut.of(architecture) == Cut(room=room, truncation=architecture.truncation, prefix=prefix)
+
+
+def test_no_review_is_read_longer_than_max_len():
+    cut = Cut.of(EncoderArchitecture(max_len=7, pooling="cls"))
+    given = cut.ids(np.arange(20, 40, dtype=np.int32))
+    assert given.tolist() == [CLS_ID, 20, 21, 22, 23, 24, 25] and given.dtype == np.int32
+
+
+def test_a_length_with_room_for_nothing_is_refused():
+    with pytest.raises(ValueError, match="max_len: got 1, expected room for a token beside"):
+        Cut.of(EncoderArchitecture(max_len=1, pooling="cls"))
+
+
+@pytest.mark.parametrize("n_tokens", [0, 1, 6, 7, 8, 13, 14, 15, 100])
+def test_windows_hold_every_token_once_and_are_about_equal(n_tokens):
+    windows = head(7).windows(n_tokens)
+    assert np.concatenate(windows).tolist() == list(range(n_tokens))
+    sizes = [len(window) for window in windows]
+    assert max(sizes) <= 7 and max(sizes) - min(sizes) <= 1
+    assert len(windows) == max(1, -(-n_tokens // 7))
+
+
+def test_a_window_is_given_behind_the_prefix():
+    cut = Cut(room=2, truncation="head", prefix=(CLS_ID,))
+    review = np.array([11, 12, 13], dtype=np.int32)
+    assert [cut.ids(review, kept).tolist() for kept in cut.windows(3)] == [[CLS_ID, 11, 12], [CLS_ID, 13]]
