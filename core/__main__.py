@@ -177,7 +177,8 @@ class _TrainingBar:
     """Shows a run's events to a person, on stderr."""
 
     def __init__(self, *, hidden: bool) -> None:
-        self.bar = tqdm(disable=hidden or None, unit=" steps", dynamic_ncols=True, delay=0.5)
+        self.hidden = hidden
+        self.bar = tqdm(disable=hidden or None, unit=" steps", dynamic_ncols=True, delay=0.5)  # None: on a terminal alone
 
     def __enter__(self) -> "_TrainingBar":
         return self
@@ -186,7 +187,7 @@ class _TrainingBar:
         self.bar.close()
 
     def _say(self, line: str) -> None:
-        if not self.bar.disable:
+        if not self.hidden:
             self.bar.write(line, file=sys.stderr)
 
     def __call__(self, event: Event) -> None:

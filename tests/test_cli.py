@@ -162,3 +162,32 @@ def test_each_verb_explains_itself(capsys, verb):
         main([verb, "--help"])
     assert done.value.code == 0
     assert "--json" in capsys.readouterr().out
+
+
+def test_training_tells_a_person_what_it_does(capsys, table, tmp_path):
+    assert main(["train", "--preset", "tiny", "--data", str(table), "--epochs", "1", "--out", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr()
+    assert "reviews, cpu" in shown.err
+    assert "epoch 1: training loss" in shown.err
+    assert shown.out.startswith("validation accuracy")
+
+
+def test_one_process_may_train_in_one_precision_and_then_in_another(capsys, table, tmp_path):
+    for precision in ("float32", "bfloat16"):
+        out = tmp_path / precision
+        command = (
+            "train",
+            "--preset",
+            "tiny",
+            "--data",
+            table,
+            "--epochs",
+            "1",
+            "--precision",
+            precision,
+            "--out",
+            out,
+            "--json",
+        )
+        assert answer(capsys, *command)["best_epoch"] == 1
+        assert json.loads((out / "model/run.json").read_text())["training"]["precision"] == precision

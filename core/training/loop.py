@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from core.config import RunConfig, TrainingConfig
@@ -102,7 +102,7 @@ def fit(
     lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
     epochs = [token_budget_batches(lengths, round(training.batch_size * lengths.mean()), rng) for _ in range(training.epochs)]
     total_steps = sum(len(batches) for batches in epochs)
-    accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if precision == "bfloat16" else "no")
+    accelerator = Accelerator(cpu=device == "cpu")
     optimizer = adamw(network, training)
     prepared, optimizer = accelerator.prepare(network, optimizer)
     step, rates, finished, best = 0, Rates(), [], _Best(network)
@@ -118,8 +118,10 @@ def fit(
             lr = training.lr * factor(training.schedule, step, total_steps, training.warmup_ratio)
             batch = collate([train.ids[i] for i in indices])
             labels = torch.from_numpy(train.labels[indices])
-            loss, norm = _step(accelerator, prepared, optimizer, batch, labels, lr, training, backend)
-            step += 1
+            with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
+                error = _loss(accelerator, prepared, batch, labels, training, backend)
+            norm = _update(accelerator, prepared, optimizer, error, lr, training)
+            step, loss = step + 1, error.item()
             _refuse_divergence(loss, step, lr, training)
             losses.append(loss)
             rates.add(batch)
@@ -149,29 +151,32 @@ def adamw(network: nn.Module, training: TrainingConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=training.lr, betas=training.betas, fused=True)
 
 
-def _step(
-    accelerator: Accelerator,
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    labels: Tensor,
-    lr: float,
-    training: TrainingConfig,
-    backend: str | None,
-) -> tuple[float, float]:
-    """One update of the weights; the loss before it and the norm of its gradient before clipping."""
+def _loss(
+    accelerator: Accelerator, network: nn.Module, batch: Batch, labels: Tensor, training: TrainingConfig, backend: str | None
+) -> Float[Tensor, ""]:
+    """Cross-entropy of a batch, in float32."""
     mask = None if batch.token_mask is None else batch.token_mask.long().to(accelerator.device)
     chosen = {} if backend is None else {"backend": backend}
     logits = network(batch.input_ids.to(accelerator.device), mask, **chosen).logits.float()
-    loss = F.cross_entropy(logits, labels.to(accelerator.device), label_smoothing=training.label_smoothing)
+    return F.cross_entropy(logits, labels.to(accelerator.device), label_smoothing=training.label_smoothing)
+
+
+def _update(
+    accelerator: Accelerator,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    loss: Float[Tensor, ""],
+    lr: float,
+    training: TrainingConfig,
+) -> float:
+    """One step of the optimiser; the norm of the gradient before it was clipped."""
     optimizer.zero_grad()
     accelerator.backward(loss)
-    limit = math.inf if training.clip_norm is None else training.clip_norm
-    norm = accelerator.clip_grad_norm_(network.parameters(), limit)
+    norm = accelerator.clip_grad_norm_(network.parameters(), math.inf if training.clip_norm is None else training.clip_norm)
     for group in optimizer.param_groups:
         group["lr"] = lr
     optimizer.step()
-    return loss.item(), float(norm)
+    return float(norm)
 
 
 def _refuse_divergence(loss: float, step: int, lr: float, training: TrainingConfig) -> None:
