@@ -1,0 +1,181 @@
+"""One fit: what it learns, keeps and refuses, and that every knob is read."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from core.config import Architecture, RunConfig
+from core.evaluation.scoring import score
+from core.networks.auto import build
+from core.records import EpochFinished, Event, StepFinished
+from core.training.loop import Examples, Fitted, TrainingDiverged, adamw, fit
+from tests.small_runs import ARCHITECTURES, TRAINING
+
+RNG = np.random.default_rng(5)
+EIGHT = Examples([RNG.integers(4, 150, n) for n in (3, 5, 7, 7, 9, 10, 11, 4)], np.array([0, 1, 1, 0, 1, 0, 0, 1]))
+OPPOSITE = Examples(EIGHT.ids, 1 - EIGHT.labels)
+QUIET = dict(dropout=0.0, embedding_dropout=0.0)
+
+
+def network_of(architecture: Architecture, **knobs) -> nn.Module:
+    torch.manual_seed(0)
+    return build(replace(architecture, **knobs), ("negative", "positive"))
+
+
+def run(network: nn.Module, validation: Examples = EIGHT, precision: str = "float32", **knobs) -> tuple[Fitted, list[Event]]:
+    """A fit to the eight reviews; `knobs` are those of the training."""
+    config = RunConfig(model=ARCHITECTURES["mean"], training=replace(TRAINING, **{"epochs": 2, "batch_size": 4} | knobs))
+    events: list[Event] = []
+    backend = "sdpa" if network.config.architecture.kind == "encoder" else None
+    fitted = fit(network, config, EIGHT, validation, device="cpu", precision=precision, backend=backend, emit=events.append)
+    return fitted, events
+
+
+def weights_after(precision: str = "float32", **knobs) -> torch.Tensor:
+    network = network_of(ARCHITECTURES["mean"], **QUIET)
+    run(network, precision=precision, **knobs)
+    return nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
+def test_eight_reviews_can_be_memorised(architecture):
+    fitted, _ = run(network_of(architecture, **QUIET), epochs=40, lr=0.02)
+    assert fitted.epochs[-1].val_accuracy == 1.0 and fitted.epochs[-1].train_loss < 0.05
+    assert fitted.rates.reviews == 40 * 8 and fitted.rates.tokens == 40 * sum(map(len, EIGHT.ids))
+
+
+# The best epoch
+
+
+@pytest.mark.parametrize("lr", [0.02, 1e-4], ids=["the more accurate", "of equal accuracy that of lower loss"])
+def test_the_best_epoch_is_kept_and_not_the_last(lr):
+    network = network_of(ARCHITECTURES["mean"], **QUIET)
+    fitted, events = run(network, OPPOSITE, epochs=12, lr=lr, schedule="constant", warmup_ratio=0.0)
+    best, last = fitted.epochs[fitted.best_epoch - 1], fitted.epochs[-1]
+    assert best == max(fitted.epochs, key=lambda epoch: (epoch.val_accuracy, -epoch.val_loss))
+    assert best.epoch < last.epoch and best.val_loss < last.val_loss
+    assert (best.val_accuracy > last.val_accuracy) == (lr == 0.02)
+    logits = score(network, OPPOSITE.ids)
+    assert (logits.argmax(-1) == OPPOSITE.labels).mean() == pytest.approx(best.val_accuracy)
+    loss = F.cross_entropy(torch.from_numpy(logits), torch.from_numpy(OPPOSITE.labels))
+    assert loss.item() == pytest.approx(best.val_loss, rel=1e-5)
+    assert [event for event in events if isinstance(event, EpochFinished)] == fitted.epochs
+
+
+def test_as_long_as_it_gets_better_the_last_epoch_is_the_best():
+    fitted, _ = run(network_of(ARCHITECTURES["mean"], **QUIET), epochs=12, lr=0.02)
+    assert fitted.best_epoch == 12
+
+
+# What it says
+
+
+def test_it_trains_with_dropout_and_is_validated_without():
+    network, modes = network_of(ARCHITECTURES["mean"]), []
+    network.register_forward_pre_hook(lambda module, _: modes.append(module.training))
+    fitted, events = run(network, epochs=2)
+    steps = max(event.total_steps for event in events if isinstance(event, StepFinished)) // 2
+    assert modes == ([True] * steps + [False]) * 2
+
+
+def test_the_loss_of_an_epoch_and_the_norm_of_a_gradient_are_those_before_the_step():
+    network = network_of(ARCHITECTURES["mean"], **QUIET)
+    twin = network_of(ARCHITECTURES["mean"], **QUIET)
+    fitted, events = run(network, epochs=1, batch_size=20)
+    (step,) = [event for event in events if isinstance(event, StepFinished)]
+    loss = _loss(twin)
+    loss.backward()
+    norm = math.sqrt(sum(float((p.grad**2).sum()) for p in twin.parameters()))
+    assert step.loss == pytest.approx(loss.item(), rel=1e-5) == fitted.epochs[0].train_loss
+    assert step.gradient_norm == pytest.approx(norm, rel=1e-4)
+    assert (step.step, step.total_steps) == (1, 1)
+
+
+def _loss(network: nn.Module) -> torch.Tensor:
+    """Mean cross-entropy over the eight, one review at a time."""
+    logits = torch.cat([network(torch.from_numpy(ids)[None]).logits for ids in EIGHT.ids])
+    return F.cross_entropy(logits, torch.from_numpy(EIGHT.labels))
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(("warmup_ratio", "clip_norm", "hints"), [
+    (0.0, None, ", use a warm-up, clip the gradient"),
+    (0.1, 1.0, ""),
+])  # fmt: skip
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, warmup_ratio, clip_norm, hints):
+    network = network_of(ARCHITECTURES["mean"])
+    with torch.no_grad():
+        network.network.classifier.bias[0] = value
+    events = []
+    with pytest.raises(TrainingDiverged) as caught:
+        config = RunConfig(training=replace(TRAINING, warmup_ratio=warmup_ratio, clip_norm=clip_norm))
+        fit(network, config, EIGHT, EIGHT, device="cpu", precision="float32", backend="eager", emit=events.append)
+    sentence = str(caught.value)
+    assert sentence.startswith("the loss became ") and " at step 1 with learning rate " in sentence
+    assert sentence.endswith(f"; lower the learning rate (now at most 0.01){hints}")
+    assert not any(isinstance(event, EpochFinished) for event in events)
+
+
+# Every knob is read
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        dict(label_smoothing=0.1),
+        dict(clip_norm=0.01),
+        dict(clip_norm=None),
+        dict(betas=(0.8, 0.999)),
+        dict(betas=(0.9, 0.9)),
+        dict(weight_decay=0.5),
+        dict(schedule="linear"),
+        dict(schedule="constant"),
+        dict(schedule="inverse-sqrt"),
+        dict(warmup_ratio=0.5),
+        dict(lr=0.02),
+        dict(batch_size=2),
+        dict(epochs=3),
+        dict(seed=1),
+        dict(precision="bfloat16"),
+    ],
+    ids=str,
+)
+def test_a_knob_changes_the_weights(knobs):
+    base = dict(clip_norm=0.5, schedule="one-cycle")
+    assert torch.equal(weights_after(**base), weights_after(**base))
+    assert not torch.equal(weights_after(**base), weights_after(**base | knobs))
+
+
+def test_bfloat16_leaves_the_weights_in_float32():
+    weights = weights_after(precision="bfloat16")
+    assert weights.dtype == torch.float32 and not torch.equal(weights, weights.bfloat16().float())
+
+
+def test_only_matrices_decay():
+    network = network_of(ARCHITECTURES["cls"])
+    decayed, others = adamw(network, replace(TRAINING, weight_decay=0.3, betas=(0.7, 0.8))).param_groups
+    names = {id(parameter): name for name, parameter in network.named_parameters()}
+    assert (decayed["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
+    assert decayed["betas"] == others["betas"] == (0.7, 0.8)
+    assert all(parameter.ndim == 2 for parameter in decayed["params"])
+    assert {names[id(p)] for p in others["params"] if p.ndim > 1} == {"network.embedding.weight"}
+    assert len(decayed["params"]) + len(others["params"]) == len(names)
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_the_backend_is_the_one_asked_for(backend, monkeypatch):
+    network, asked = network_of(ARCHITECTURES["mean"]), []
+    network.register_forward_pre_hook(lambda module, _, knobs: asked.append(knobs.get("backend")), with_kwargs=True)
+    fit(
+        network, RunConfig(training=replace(TRAINING, epochs=1, batch_size=20)), EIGHT, EIGHT,
+        device="cpu", precision="float32", backend=backend, emit=lambda event: None,
+    )  # fmt: skip
+    assert asked == [backend, None]
