@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
+COLUMNS = ("text_hash", "split", "label", "logits", "words", "tokens", "tokens_read")
+"""Of predictions.parquet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,27 +72,24 @@ def model_folders(root: Path | None = None) -> dict[str, Path]:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """run.json of a model folder. ValueError if it is missing or no JSON."""
-    _refuse_incomplete(folder, ("run.json",))
-    try:
-        return json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{folder}: run.json is damaged ({error}); train the model again or restore the file") from error
+    """run.json of a model folder. ValueError if it is missing or holds no JSON object."""
+    return _read_object(folder, "run.json")
 
 
 def read_predictions(folder: Path) -> pd.DataFrame:
-    """predictions.parquet: text_hash, split, label, logits, words, tokens, tokens_read for validation and test reviews.
-
-    ValueError if it is missing or damaged.
-    """
+    """predictions.parquet: the `COLUMNS` of validation and test reviews. ValueError if it is missing or damaged."""
     import pandas as pd
     import pyarrow as pa
 
     _refuse_incomplete(folder, ("predictions.parquet",))
     try:
-        return pd.read_parquet(folder / "predictions.parquet")
+        frame = pd.read_parquet(folder / "predictions.parquet")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{folder}: predictions.parquet is damaged ({error}); train the model again") from error
+    missing = [name for name in COLUMNS if name not in frame]
+    if missing:
+        raise ValueError(f"{folder}: predictions.parquet is damaged (no {', '.join(missing)}); train the model again")
+    return frame
 
 
 def open_model(folder: Path) -> Model:
@@ -113,14 +112,18 @@ def load_network(folder: Path) -> Network:
     from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification
 
-    import core.networks.auto  # noqa: F401  (makes the Auto classes know our networks)
+    from core.networks.auto import ARCHITECTURES  # and the Auto classes know our networks
 
     _refuse_incomplete(folder, ("config.json", "model.safetensors"))
+    model_type = _read_object(folder, "config.json").get("model_type")
+    if model_type not in list(ARCHITECTURES):
+        raise ValueError(f"{folder}: config.json is of a {model_type!r}, expected one of {', '.join(ARCHITECTURES)}")
     try:
         network, report = AutoModelForSequenceClassification.from_pretrained(
             folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
         )
-    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+        # the last two are what transformers stumbles over in a config.json with values of other types
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"{folder}: the model cannot be opened ({reason}); expected a folder written by this lab") from error
     if report["missing_keys"] or report["unexpected_keys"]:
@@ -152,6 +155,17 @@ def write_record(folder: Path, run: dict[str, Any], predictions: pd.DataFrame) -
 def _name(folder: Path) -> str:
     folder = folder.resolve()
     return folder.parent.name if folder.name == "model" else folder.name
+
+
+def _read_object(folder: Path, name: str) -> dict[str, Any]:
+    _refuse_incomplete(folder, (name,))
+    try:
+        values = json.loads((folder / name).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{folder}: {name} is damaged ({error}); train the model again or restore the file") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{folder}: {name} is damaged (no object); train the model again or restore the file")
+    return values
 
 
 def _refuse_incomplete(folder: Path, files: tuple[str, ...]) -> None:
