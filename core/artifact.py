@@ -97,13 +97,17 @@ def open_model(folder: Path) -> Model:
     from core.data import tokenizer
 
     _refuse_incomplete(folder, FILES)
-    return Model(
+    model = Model(
         name=_name(folder),
         folder=folder,
         network=load_network(folder),
         tokenizer=tokenizer.load(folder),
         run=read_run(folder),
     )
+    spelled, known = model.tokenizer.get_vocab_size(), model.architecture.vocab_size
+    if spelled != known:
+        raise ValueError(f"{folder}: tokenizer.json has {spelled} entries and the network knows {known}; restore both files")
+    return model
 
 
 def load_network(folder: Path) -> Network:
@@ -120,13 +124,13 @@ def load_network(folder: Path) -> Network:
         raise ValueError(f"{folder}: config.json is of a {model_type!r}, expected one of {', '.join(ARCHITECTURES)}")
     try:
         network, report = AutoModelForSequenceClassification.from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
+            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True, ignore_mismatched_sizes=True
         )
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError, AttributeError) as error:
         # the last two are what transformers stumbles over in a config.json with values of other types
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"{folder}: the model cannot be opened ({reason}); expected a folder written by this lab") from error
-    if report["missing_keys"] or report["unexpected_keys"]:
+    if any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")):
         raise ValueError(
             f"{folder}: model.safetensors does not hold the weights that config.json describes; restore both files"
         )

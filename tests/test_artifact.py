@@ -175,7 +175,7 @@ def test_weights_that_do_not_fit_are_refused(folder, damage):
     elif damage == "other shape":
         tensors[name] = torch.zeros(2, 5)
     save_file({} if damage == "all gone" else tensors, path, metadata={"format": "pt"})
-    sentence(open_model, folder)
+    assert "model.safetensors does not hold the weights that config.json describes" in sentence(open_model, folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe{}", b"nonsense", b"[]", b"3", b"null"])
@@ -204,6 +204,15 @@ def test_predictions_without_one_of_their_columns_are_damaged(folder, name):
 def test_a_damaged_tokeniser_is_refused(folder, content):
     (folder / "tokenizer.json").write_bytes(content)
     assert "tokenizer.json" in sentence(open_model, folder)
+
+
+@pytest.mark.parametrize("vocab_size", [40, 300])
+def test_the_tokeniser_of_another_model_is_refused(folder, vocab_size):
+    texts = [f"{chr(97 + i % 26) * (1 + i // 26)} film" for i in range(300)] * 2
+    other = tokenizers.train(texts, vocab_size)
+    tokenizers.save(other, folder, max_len=24, add_cls=False)
+    expected = f"tokenizer.json has {other.get_vocab_size()} entries and the network knows "
+    assert expected in sentence(open_model, folder)
 
 
 # Which there are
