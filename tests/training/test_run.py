@@ -202,3 +202,11 @@ def test_the_tokeniser_sees_the_training_side_alone(tmp_path):
 def test_the_events_are_plain_json(made):
     for line in (made.out / "events.jsonl").read_text(encoding="utf-8").splitlines():
         assert isinstance(json.loads(line), dict)
+
+
+def test_a_row_without_a_token_is_named_before_anything_is_trained(tmp_path):
+    table = small_runs.write_table(tmp_path / "made.csv")
+    with table.open("a", encoding="utf-8") as file:
+        file.write("\u200b\u200b,1\n")
+    with pytest.raises(ValueError, match="column 'text': 1 of 241 rows have no text, the first is row 241: remove or fill"):
+        train(small_runs.config(table), tmp_path / "run", lambda event: pytest.fail(str(event)), [])
