@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from core.data import tokenizer
 from core.data.reviews import Reviews
 
 
@@ -70,7 +71,7 @@ READERS = {".csv": _read_csv, ".parquet": _read_parquet}
 def text_column(frame: pd.DataFrame, name: str) -> list[str]:
     """The texts of a column. A row without text, or a cell that is no text, is a ValueError that names the first one.
 
-    Rows count from 1, the line of column names left aside.
+    Rows count from 1, the line of column names left aside. Characters that show nothing are no text: see `tokenizer.is_blank`.
     """
     cells = _column(frame, name)
     blank = [row for row, cell in enumerate(cells, 1) if _is_blank(cell)]
@@ -107,7 +108,7 @@ def _column(frame: pd.DataFrame, name: str) -> list[object]:
 
 def _is_blank(cell: object) -> bool:
     if isinstance(cell, str):
-        return not cell.strip()
+        return tokenizer.is_blank(cell)
     return cell is None or cell is pd.NA or isinstance(cell, float) and cell != cell
 
 

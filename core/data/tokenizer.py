@@ -24,6 +24,14 @@ from core.config import SPECIAL_TOKENS
 from core.records import Span
 
 _GRAPHEME = regex.compile(r"\X")
+_TO_A_LETTER_OR_DIGIT = regex.compile(r"(?i)(?:<br\s*/?>|[^\p{L}\p{N}])*+[\p{L}\p{N}]")
+_NORMALIZER = Sequence(
+    [
+        Replace(Regex(r"(?i)<br\s*/?>"), " "),
+        NFC(),
+        BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True),
+    ]
+)
 
 
 def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -50,13 +58,7 @@ def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
 
 def _tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = Sequence(
-        [
-            Replace(Regex(r"(?i)<br\s*/?>"), " "),
-            NFC(),
-            BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True),
-        ]
-    )
+    tokenizer.normalizer = _NORMALIZER
     tokenizer.pre_tokenizer = BertPreTokenizer()
     if vocabulary:
         tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
@@ -79,6 +81,13 @@ def _alphabet(tokenizer: Tokenizer, texts: list[str], size: int) -> tuple[list[s
             break
         kept.append(character)
     return sorted(kept), sorted(f"##{character}" for character in kept if character in inside)
+
+
+def is_blank(text: str) -> bool:
+    """Whether no token stands for the text: white space, break tags and characters that show nothing."""
+    if _TO_A_LETTER_OR_DIGIT.match(text):  # nearly all have one, and normalising a whole table takes seconds
+        return False
+    return not _NORMALIZER.normalize_str(text).strip()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from core.artifact import Model
 from core.data.batches import Cut
-from core.data.corpus import Corpus, encode_corpus
+from core.data.corpus import encode_corpus
 from core.data.table import labelled, read_table, text_column
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
@@ -55,20 +55,12 @@ def label_table(
 
 def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress: Progress) -> Float[np.ndarray, "n C"]:
     """Logits of each text; with `windows` the mean over windows that read all of it."""
-    corpus = _encoded(model, texts)
+    corpus = encode_corpus(model.tokenizer, texts)
     cut = Cut.of(model.architecture)
     passes = [[cut.ids(ids, kept) for kept in (cut.windows(len(ids)) if windows else [cut.kept(len(ids))])] for ids in corpus]
     counts = np.array([len(parts) for parts in passes])
     logits = score(model.network, [ids for parts in passes for ids in parts], lambda n: progress(n, int(counts.sum())))
     return np.add.reduceat(logits, np.r_[0, counts.cumsum()[:-1]]) / counts[:, None].astype(np.float32)
-
-
-def _encoded(model: Model, texts: Sequence[str]) -> Corpus:
-    corpus = encode_corpus(model.tokenizer, texts)
-    if not corpus.lengths.all():
-        row = int(np.flatnonzero(corpus.lengths == 0)[0]) + 1
-        raise ValueError(f"row {row}: got a text without a visible character, expected a review of at least one word")
-    return corpus
 
 
 def _softmax(logits: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:

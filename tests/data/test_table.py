@@ -107,7 +107,7 @@ def test_equal_column_names_are_refused(csv):
     assert table.text_column(frame, "label") == ["1"]
 
 
-@pytest.mark.parametrize("blank", ["", "  \t", None, float("nan"), pd.NA])
+@pytest.mark.parametrize("blank", ["", "  \t", "\u200b\ufeff", "<br />", None, float("nan"), pd.NA])
 def test_rows_without_text_are_counted_and_the_first_is_named(blank):
     frame = pd.DataFrame({"text": pd.Series(["a", blank, "b", blank], dtype=object)})
     with pytest.raises(ValueError, match="column 'text': 2 of 4 rows have no text, the first is row 2"):

@@ -206,6 +206,23 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         wordpiece.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " \n\t ", "\u200b\ufeff", "<br />", " <BR/>\u00ad<br>", "\x00\ufffd", "\ue000"),
+        *("a", "br", "<br", "<br/ >", "...", "\u200b3", "\u0301", "🤗", "\u2060x<br />", "这", "<br />ب", "\u3164", "\u00b2"),
+    ],
+)
+def test_a_blank_text_is_one_without_a_token(tokenizer, text):
+    assert wordpiece.is_blank(text) == (len(wordpiece.encode(tokenizer, text).ids) == 0)
+
+
+@settings(deadline=None)
+@given(text=st.text(st.sampled_from("<brBR />a1.\u200b\ufeff\u00ad\u0301\u2060\x00這🤗"), max_size=12))
+def test_any_blank_text_is_one_without_a_token(tokenizer, text):
+    assert wordpiece.is_blank(text) == (len(wordpiece.encode(tokenizer, text).ids) == 0)
+
+
 def test_training_and_encoding_need_neither_torch_nor_transformers():
     code = "import sys, core.data.tokenizer, core.data.corpus, core.data.reviews, core.data.splits; "
     code += "assert not {'torch', 'transformers', 'datasets'} & sys.modules.keys()"
