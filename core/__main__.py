@@ -14,12 +14,13 @@ from tqdm import tqdm
 
 from core import jobs as processes
 from core import runs
-from core.config import RunConfig
+from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.jobs import Stopped, device_of, hold
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TrainingStarted
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
+WithoutPrefix = tyro.conf.arg(name="")  # tyro frames what a part with a prefix refuses, and names its own insides
 PresetName = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
 Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines, and no progress.")]
 ModelFolder = Annotated[Path, tyro.conf.arg(name="model", help="Folder of a trained model, such as models/imdb-encoder.")]
@@ -33,10 +34,13 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
     def train(
         out: Annotated[Path, tyro.conf.arg(help="Folder of the run: events.jsonl, and the model in model/.")],
         preset: Annotated[PresetName, tyro.conf.arg(help="Where the defaults below come from.")] = "encoder-small",
-        config: Annotated[RunConfig, tyro.conf.arg(name="")] = base,
+        model: Annotated[Architecture, WithoutPrefix] = base.model,
+        reviews: Annotated[DataConfig, WithoutPrefix] = base.reviews,
+        training: Annotated[TrainingConfig, WithoutPrefix] = base.training,
         as_json: Json = False,
     ) -> None:
         """Train a network from scratch and write it as a model folder."""
+        config = RunConfig(model=model, reviews=reviews, training=training)
         with _TrainingBar(hidden=as_json) as bar, hold(out, device_of(config.training.device), config) as job:
             from core.training.run import train as run  # torch, once the device is free
 
@@ -227,7 +231,7 @@ class _Counter:
 def main(argv: Sequence[str]) -> int:
     """Runs one command; 0 for success, 2 with a sentence on stderr for what was chosen wrongly."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--preset", default="encoder-small")
+    early.add_argument("--preset", nargs="?", default="encoder-small", const="encoder-small")  # tyro says that none is named
     try:
         base = preset(early.parse_known_args(argv)[0].preset)
         verbs = {"train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend, "jobs": jobs}

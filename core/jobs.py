@@ -175,6 +175,7 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
     ValueError if the folder holds a model already, cannot be made or is another process's run; Stopped if a person stopped
     the run while it waited.
     """
+    folder = folder.resolve()  # "." has no name to queue by
     _refuse_model(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -130,6 +130,13 @@ def test_train_takes_every_promised_flag(capsys, table, tmp_path):
         ("train --data imbd --out {tmp}/run", "expected one of imdb, rotten-tomatoes"),
         ("train --lr 1e6 --out {tmp}/run", "lr: got 1000000"),
         ("train --epochs 0 --out {tmp}/run", "epochs: got 0"),
+        ("train --epochs many --out {tmp}/run", "--epochs"),
+        ("train --limit 0 --out {tmp}/run", "limit: got 0, expected int of at least 1 or none"),
+        ("train --dropout 2 --out {tmp}/run", "dropout: got 2.0, expected float from 0 to 0.95"),
+        ("train --betas 1 2 --out {tmp}/run", "betas: got (1.0, 2.0), expected two numbers from 0 to below 1"),
+        ("train --backend flash --out {tmp}/run", "Expected one of ('auto', 'eager', 'sdpa')"),
+        ("train --preset bilstm --d-model 64 --out {tmp}/run", "Unrecognized options: --d-model"),
+        ("train --out {tmp}/run --preset", "--preset"),
         ("train --colour red --out {tmp}/run", "--colour"),
         ("train --data {table} --limit 3 --out {tmp}/run", "use 200 or more"),
         ("train --preset tiny --data {table} --out {table}", "choose another"),
@@ -139,6 +146,16 @@ def test_a_wrong_choice_is_one_sentence(capsys, models, table, tmp_path, command
     words = [word.format(models=models, table=table, tmp=tmp_path) for word in command.split()]
     said = refusal(capsys, *words)
     assert sentence in " ".join(said.replace("│", " ").split())
+    assert "dummy" not in said, "what the parser calls its own parts"
+    assert said.startswith("error: ") == (said.count("\n") == 1), "a sentence, or the parser's frame about a flag"
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_the_folder_that_one_is_in_can_be_the_run(capsys, table, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    answer(capsys, "train", "--preset", "tiny", "--epochs", "1", "--data", table, "--out", ".", "--json")
+    assert (tmp_path / "here" / "model" / "run.json").is_file()
 
 
 def test_a_table_of_one_class_is_refused(capsys, models, tmp_path):
