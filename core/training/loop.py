@@ -132,6 +132,7 @@ def fit(
                     reviews_per_s=rates.reviews_per_s, tokens_per_s=rates.tokens_per_s,
                 ))  # fmt: skip
         val_loss, val_accuracy = _validate(network, validation)
+        _refuse_divergence(val_loss, step, lr, training)  # of which the last step's loss knows nothing yet
         finished.append(EpochFinished(
             epoch=epoch, train_loss=float(np.mean(losses)), val_loss=val_loss, val_accuracy=val_accuracy,
             elapsed_s=time.perf_counter() - start,

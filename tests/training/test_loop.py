@@ -124,6 +124,13 @@ def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, loss, warmup_ratio
     assert not any(isinstance(event, EpochFinished) for event in events)
 
 
+def test_weights_that_are_no_numbers_after_the_last_step_are_not_kept():
+    network = network_of(ARCHITECTURES["mean"], **QUIET)
+    network.network.classifier.weight.register_hook(lambda gradient: gradient * math.inf)
+    with pytest.raises(TrainingDiverged, match="the loss became nan at step 1 with learning rate "):
+        run(network, epochs=1, batch_size=20)
+
+
 # Every knob is read
 
 
