@@ -17,6 +17,7 @@ from core.config import RunConfig, TrainingConfig
 from core.data.batches import Batch, collate, token_budget_batches
 from core.evaluation.scoring import score
 from core.records import EpochFinished, Event, StepFinished
+from core.training.machine import Execution
 from core.training.schedule import factor
 
 SECONDS_BETWEEN_EVENTS = 0.5
@@ -86,9 +87,7 @@ def fit(
     train: Examples,
     validation: Examples,
     *,
-    device: str,
-    precision: str,
-    backend: str | None,
+    execution: Execution,
     emit: Callable[[Event], None],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Fitted:
@@ -102,7 +101,7 @@ def fit(
     lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
     epochs = [token_budget_batches(lengths, round(training.batch_size * lengths.mean()), rng) for _ in range(training.epochs)]
     total_steps = sum(len(batches) for batches in epochs)
-    accelerator = Accelerator(cpu=device == "cpu")
+    accelerator = Accelerator(cpu=execution.device == "cpu")
     optimizer = adamw(network, training)
     prepared, optimizer = accelerator.prepare(network, optimizer)
     step, rates, finished, best = 0, Rates(), [], _Best(network)
@@ -118,8 +117,8 @@ def fit(
             lr = training.lr * factor(training.schedule, step, total_steps, training.warmup_ratio)
             batch = collate([train.ids[i] for i in indices])
             labels = torch.from_numpy(train.labels[indices])
-            with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
-                error = _loss(accelerator, prepared, batch, labels, training, backend)
+            with torch.autocast(execution.device, torch.bfloat16, enabled=execution.precision == "bfloat16"):
+                error = _loss(accelerator, prepared, batch, labels, training, execution.backend)
             norm = _update(accelerator, prepared, optimizer, error, lr, training)
             step, loss = step + 1, error.item()
             _refuse_divergence(loss, step, lr, training)

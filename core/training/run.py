@@ -25,6 +25,7 @@ from core.networks.auto import build
 from core.records import Cancelled, Event, TrainingFinished, TrainingStarted
 from core.training import machine
 from core.training.loop import Examples, Fitted, fit
+from core.training.machine import Execution
 from core.words import count_words
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
@@ -67,9 +68,7 @@ def train(
     """
     _make(out)
     Cut.of(config.model)
-    device = machine.device(config.training)
-    precision = machine.precision(config.training, device)
-    backend = machine.backend(config, device, precision)
+    execution = Execution.of(config)
     prepared = prepare(config)
     torch.manual_seed(config.training.seed)
     network = build(prepared.config.model, prepared.splits.train.label_names)
@@ -78,13 +77,13 @@ def train(
     emit(TrainingStarted(
         n_parameters=n_parameters(network), n_train=len(prepared.splits.train),
         n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
-        device=device, precision=precision, backend=backend,
+        **asdict(execution),
     ))  # fmt: skip
-    how = {"device": device, "precision": precision, "backend": backend}
     fitted = fit(
-        network, prepared.config, prepared.examples("train"), prepared.examples("validation"), **how, emit=emit, stopped=stopped
-    )
-    last = _outcome(prepared, network.cpu(), fitted, out, how, argv)
+        network, prepared.config, prepared.examples("train"), prepared.examples("validation"),
+        execution=execution, emit=emit, stopped=stopped,
+    )  # fmt: skip
+    last = _outcome(prepared, network.cpu(), fitted, out, execution, argv)
     emit(last)
     return last
 
@@ -110,23 +109,23 @@ def _checkpointing(config: RunConfig) -> bool:
 
 
 def _outcome(
-    prepared: Prepared, network: Any, fitted: Fitted, out: Path, how: dict[str, Any], argv: list[str]
+    prepared: Prepared, network: Any, fitted: Fitted, out: Path, execution: Execution, argv: list[str]
 ) -> TrainingFinished | Cancelled:
     if fitted.stopped and not fitted.rates.reviews:
         return Cancelled()
-    finished = _store(prepared, network, fitted, out, how, argv)
+    finished = _store(prepared, network, fitted, out, execution, argv)
     return Cancelled(best_epoch=finished.best_epoch, model_dir=finished.model_dir) if fitted.stopped else finished
 
 
 def _store(
-    prepared: Prepared, network: Any, fitted: Fitted, out: Path, how: dict[str, Any], argv: list[str]
+    prepared: Prepared, network: Any, fitted: Fitted, out: Path, execution: Execution, argv: list[str]
 ) -> TrainingFinished:
     """Writes the artefact beside its place, measures what was written, and moves it there when it is whole."""
     partial, folder = out / "model.partial", out / "model"
     artifact.write_network(partial, network, prepared.tokenizer, prepared.config)
     stored = artifact.load_network(partial)
     predictions = pd.concat([_predictions(stored, prepared, side) for side in ("validation", "test")], ignore_index=True)
-    run = {"n_parameters": n_parameters(network)} | _record(prepared, fitted, predictions, how, argv)
+    run = {"n_parameters": n_parameters(network)} | _record(prepared, fitted, predictions, execution, argv)
     artifact.write_record(partial, run, predictions)
     partial.rename(folder)
     return TrainingFinished(
@@ -156,7 +155,7 @@ def _predictions(network: Any, prepared: Prepared, side: str) -> pd.DataFrame:
 
 
 def _record(
-    prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, how: dict[str, Any], argv: list[str]
+    prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, execution: Execution, argv: list[str]
 ) -> dict[str, Any]:
     """run.json: all that is needed to make this model again and to trust its figures."""
     splits = prepared.splits
@@ -174,13 +173,13 @@ def _record(
         "epochs": [asdict(epoch) for epoch in fitted.epochs],
         "best_epoch": fitted.best_epoch,
         "metrics": {side: _metrics(frame) for side, frame in predictions.groupby("split")},
-        "training": how
+        "training": asdict(execution)
         | {
             "train_s": fitted.rates.seconds,
             "reviews_per_s": fitted.rates.reviews_per_s,
             "tokens_per_s": fitted.rates.tokens_per_s,
         },
-        "hardware": machine.hardware(how["device"]),
+        "hardware": machine.hardware(execution.device),
         "versions": machine.versions(),
     }
 

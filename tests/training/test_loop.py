@@ -14,11 +14,13 @@ from core.evaluation.scoring import score
 from core.networks.auto import build
 from core.records import EpochFinished, Event, StepFinished
 from core.training.loop import Examples, Fitted, TrainingDiverged, adamw, fit
+from core.training.machine import Execution
 from tests.small_runs import ARCHITECTURES, TRAINING
 
 RNG = np.random.default_rng(5)
 EIGHT = Examples([RNG.integers(4, 150, n) for n in (3, 5, 7, 7, 9, 10, 11, 4)], np.array([0, 1, 1, 0, 1, 0, 0, 1]))
 OPPOSITE = Examples(EIGHT.ids, 1 - EIGHT.labels)
+EAGER = Execution(device="cpu", precision="float32", backend="eager")
 QUIET = dict(dropout=0.0, embedding_dropout=0.0)
 
 
@@ -32,7 +34,8 @@ def run(network: nn.Module, validation: Examples = EIGHT, precision: str = "floa
     config = RunConfig(model=ARCHITECTURES["mean"], training=replace(TRAINING, **{"epochs": 2, "batch_size": 4} | knobs))
     events: list[Event] = []
     backend = "sdpa" if network.config.architecture.kind == "encoder" else None
-    fitted = fit(network, config, EIGHT, validation, device="cpu", precision=precision, backend=backend, emit=events.append)
+    execution = Execution(device="cpu", precision=precision, backend=backend)
+    fitted = fit(network, config, EIGHT, validation, execution=execution, emit=events.append)
     return fitted, events
 
 
@@ -117,7 +120,7 @@ def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, loss, warmup_ratio
     events = []
     with pytest.raises(TrainingDiverged) as caught:
         config = RunConfig(training=replace(TRAINING, warmup_ratio=warmup_ratio, clip_norm=clip_norm))
-        fit(network, config, EIGHT, EIGHT, device="cpu", precision="float32", backend="eager", emit=events.append)
+        fit(network, config, EIGHT, EIGHT, execution=EAGER, emit=events.append)
     sentence = str(caught.value)
     assert sentence.startswith(f"the loss became {loss} at step 1 with learning rate ")
     assert sentence.endswith(f"; lower the learning rate (now at most 0.01){hints}")
@@ -183,6 +186,6 @@ def test_the_backend_is_the_one_asked_for(backend, monkeypatch):
     network.register_forward_pre_hook(lambda module, _, knobs: asked.append(knobs.get("backend")), with_kwargs=True)
     fit(
         network, RunConfig(training=replace(TRAINING, epochs=1, batch_size=20)), EIGHT, EIGHT,
-        device="cpu", precision="float32", backend=backend, emit=lambda event: None,
+        execution=replace(EAGER, backend=backend), emit=lambda event: None,
     )  # fmt: skip
     assert asked == [backend, None]
