@@ -124,6 +124,12 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit_and_another_others(tabl
     np.testing.assert_array_equal(np.stack(a["logits"]), np.stack(b["logits"]))
 
 
+def test_the_seed_draws_the_first_weights(table, tmp_path):
+    rate = dict(epochs=1, lr=1e-12)
+    first, other = (run(small_runs.config(table, seed=seed, **rate), tmp_path / f"{seed}") for seed in (0, 1))
+    assert (first["network.classifier.weight"] - other["network.classifier.weight"]).abs().max() > 0.1
+
+
 def test_float16_takes_half_the_room_and_its_figures_are_its_own(table, tmp_path):
     full = run(small_runs.config(table), tmp_path / "full")
     half = run(small_runs.config(table, weights="float16"), tmp_path / "half")
