@@ -208,3 +208,10 @@ def test_one_process_may_train_in_one_precision_and_then_in_another(capsys, tabl
         )
         assert answer(capsys, *command)["best_epoch"] == 1
         assert json.loads((out / "model/run.json").read_text())["training"]["precision"] == precision
+
+
+def test_training_never_writes_into_a_folder_that_is_a_model(capsys, models, table):
+    folder = models / "one-head"
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert "there is a model already" in refusal(capsys, "train", "--preset", "tiny", "--data", table, "--out", folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
