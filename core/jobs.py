@@ -176,13 +176,13 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
     the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
-    _refuse_model(folder)
+    refuse_model(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{folder}: the folder cannot be made ({error.strerror}); choose another one") from error
     with _owned(folder):
-        _refuse_model(folder)  # one may have come while this process waited for the lock
+        refuse_model(folder)  # one may have come while this process waited for the lock
         job = Job(folder)
         if (folder / "events.jsonl").exists():
             for left in ("events.jsonl", "cancel", "request.json"):  # of an earlier attempt
@@ -206,8 +206,9 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
             raise
 
 
-def _refuse_model(folder: Path) -> None:
-    if (folder / "model").exists():
+def refuse_model(folder: Path) -> None:
+    """ValueError if a run in `folder` would write over a model: one that it made before, or one that the folder itself is."""
+    if any((folder / name).exists() for name in ("model", "model.safetensors", "run.json")):
         raise ValueError(f"{folder}: there is a model already; choose another folder, so that nothing is lost")
 
 

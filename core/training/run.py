@@ -21,6 +21,7 @@ from core.data.reviews import Reviews, load
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
+from core.jobs import refuse_model
 from core.networks.auto import build
 from core.records import Cancelled, Event, TrainingFinished, TrainingStarted
 from core.training import machine
@@ -90,8 +91,7 @@ def train(
 
 def _make(out: Path) -> None:
     """The run's folder, before anything is computed that could not be kept."""
-    if (out / "model").exists():
-        raise ValueError(f"{out}: there is a model already; choose another folder, so that nothing is lost")
+    refuse_model(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
