@@ -134,6 +134,11 @@ def load_network(folder: Path) -> Network:
         raise ValueError(
             f"{folder}: model.safetensors does not hold the weights that config.json describes; restore both files"
         )
+    names = list(network.config.id2label.values())
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"{folder}: config.json calls the classes {names}, expected a different text for each; restore it")
+    if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
+        raise ValueError(f"{folder}: model.safetensors holds weights that are no finite numbers; restore it or train again")
     return network.eval().requires_grad_(False)
 
 

@@ -293,3 +293,21 @@ def test_a_table_keeps_its_columns(made):
     """Whatever the names, every row of a table has as many cells as its head."""
     rows = [line for line in card(made).splitlines() if line.startswith("|")]
     assert {line.replace(r"\|", "").count("|") for line in rows} == {5, 6}
+
+
+@pytest.mark.parametrize("names", [["good", "good"], [None, "good"], [0, 1]])
+def test_classes_without_names_of_their_own_are_refused(tmp_path, names):
+    folder = small_models.write(tmp_path) / "one-head"
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"id2label": dict(enumerate(names))}))
+    with pytest.raises(ValueError, match="expected a different text for each|cannot be opened"):
+        artifact.load_network(folder)
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    path = small_models.write(tmp_path) / "one-head" / "model.safetensors"
+    weights = load_file(path)
+    weights[next(iter(weights))].fill_(float("nan"))
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="no finite numbers"):
+        artifact.load_network(path.parent)
