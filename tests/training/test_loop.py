@@ -79,7 +79,7 @@ def test_as_long_as_it_gets_better_the_last_epoch_is_the_best():
 
 
 def test_it_trains_with_dropout_and_is_validated_without():
-    network, modes = network_of(ARCHITECTURES["mean"]), []
+    network, modes = network_of(ARCHITECTURES["mean"]).eval(), []
     network.register_forward_pre_hook(lambda module, _: modes.append(module.training))
     fitted, events = run(network, epochs=2)
     steps = max(event.total_steps for event in events if isinstance(event, StepFinished)) // 2
