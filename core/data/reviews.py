@@ -17,6 +17,8 @@ class Reviews:
     texts: list[str]
     labels: list[int]
     label_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences without full stop on how a person's table was read and on what was left out of it."""
 
     def __post_init__(self) -> None:
         assert len(self.texts) == len(self.labels)
@@ -42,14 +44,14 @@ def load(config: DataConfig, seed: int) -> Reviews:
 
 
 def _all_of(config: DataConfig) -> Reviews:
-    from core.data import table  # which makes Reviews, and so needs this module first
+    from core.data import preparation, table  # which make Reviews, and so need this module first
 
     if config.data in SOURCES:
         return SOURCES[config.data].resolve()()
     path = Path(config.data)
     if path.suffix.lower() not in table.READERS:
         raise ValueError(
-            f"data: got {config.data!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV or Parquet file"
+            f"data: got {config.data!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV, TSV, JSON lines or "
+            f"Parquet file ({', '.join(table.READERS)})"
         )
-    frame = table.read_table(path)
-    return table.labelled(frame, config.text_column, config.label_column, None, path.name)
+    return preparation.prepare(table.open_table(path), [config.text_column], config.label_column).reviews

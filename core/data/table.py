@@ -1,71 +1,179 @@
-"""Tables that people bring: CSV and Parquet files, their texts and their labels."""
+"""Tables that people bring: CSV, TSV, JSON lines and Parquet files, read as they are, with what was assumed."""
 
 import io
-import re
+import json
 import reprlib
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from core.data import tokenizer
+from core.data import delimited
+from core.data.columns import distinct_names
+from core.data.encoding import decode
+from core.data.labels import known_classes
 from core.data.reviews import Reviews
+
+MAX_UPLOAD_BYTES = 20_000_000
+_MAGIC = {
+    b"PK\x03\x04": "an Excel workbook or another ZIP archive; save the sheet as CSV, UTF-8",
+    b"PK\x05\x06": "an empty ZIP archive; save the table as CSV, UTF-8",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an Excel workbook of an older format; save the sheet as CSV, UTF-8",
+    b"\x1f\x8b": "a file compressed by gzip; unpack it first",
+    b"%PDF-": "a PDF document; save the table as CSV, UTF-8",
+    b"PAR1": "a Parquet file; let its name end in .parquet",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows and columns under distinct names; each of `assumed` is a sentence without full stop on how they were read."""
+
+    name: str
+    frame: pd.DataFrame
+    assumed: tuple[str, ...]
+
+
+def read_upload(name: str, content: bytes) -> Table:
+    """The table in a file that was uploaded. More than `MAX_UPLOAD_BYTES` are a ValueError; see `read_content`."""
+    if len(content) > MAX_UPLOAD_BYTES:
+        raise ValueError(
+            f"{name}: got {len(content) / 1e6:.1f} MB, expected at most {MAX_UPLOAD_BYTES / 1e6:.0f} MB by upload; "
+            f"use a smaller file, or give its path to the command line"
+        )
+    return read_content(name, content)
+
+
+def open_table(path: Path) -> Table:
+    """The table in a file of any size. A file that cannot be opened is a ValueError; see `read_content`."""
+    return read_content(str(path), _content(path))
+
+
+def read_content(name: str, content: bytes) -> Table:
+    """The table in the bytes of a file; the end of its name says which format. Cells of text formats stay as typed.
+
+    Another format under that name, a file that cannot be read and one without rows are a ValueError.
+    """
+    frame, assumed = _read(name, content)
+    frame.columns, renamed = distinct_names([str(column) for column in frame.columns])
+    return Table(name=PurePath(name).name, frame=frame, assumed=(*assumed, *renamed))
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The rows of a CSV file (commas, UTF-8, every cell as typed) or of a Parquet file.
+    """The rows of `open_table` under the names that the file gives, be they equal or empty."""
+    return _read(str(path), _content(path))[0]
 
-    A file of another kind, one that cannot be read and one without rows are a ValueError.
-    """
-    suffix = path.suffix.lower()
-    if suffix not in READERS:
-        raise ValueError(f"{path}: got a file name that ends in {suffix!r}, expected {' or '.join(READERS)}")
+
+def _content(path: Path) -> bytes:
+    _refuse_suffix(str(path))
     try:
-        frame = READERS[suffix](path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path}: the file cannot be read: {error.strerror}") from error
+
+
+def _read(name: str, content: bytes) -> tuple[pd.DataFrame, list[str]]:
+    _refuse_suffix(name)
+    try:
+        frame, assumed = READERS[_suffix(name)](content)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{name}: {error}") from error
     if frame.empty:
-        raise ValueError(f"{path}: got a table without rows, expected one for each review")
-    return frame
+        raise ValueError(f"{name}: got a table without rows, expected one for each review")
+    return frame, assumed
 
 
-def _read_csv(content: bytes) -> pd.DataFrame:
-    text = _decode(content)
-    if not text.strip():
-        raise ValueError("the file is empty, expected a line of column names and a row for each review")
+def _suffix(name: str) -> str:
+    return PurePath(name).suffix.lower()
+
+
+def _refuse_suffix(name: str) -> None:
+    if _suffix(name) not in READERS:
+        *others, last = READERS
+        raise ValueError(f"{name}: got a file name that ends in {_suffix(name)!r}, expected {', '.join(others)} or {last}")
+
+
+def _text(content: bytes) -> tuple[str, str]:
+    for magic, what in _MAGIC.items():
+        if content.startswith(magic):
+            raise ValueError(f"this is {what}")
+    text, encoding = decode(content)
+    if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
+        raise ValueError("this is a web page; download the table itself")
+    return text, encoding
+
+
+def _read_csv(content: bytes, likely: str = ",") -> tuple[pd.DataFrame, list[str]]:
+    text, encoding = _text(content)
+    if _is_json(text.lstrip().partition("\n")[0]):
+        raise ValueError("this holds JSON, not cells; let its name end in .jsonl if each line is an object")
+    parsed = delimited.parse(text, likely)
+    return pd.DataFrame(parsed.rows, columns=parsed.names, dtype="str"), [encoding, *parsed.assumed]
+
+
+def _read_tsv(content: bytes) -> tuple[pd.DataFrame, list[str]]:
+    return _read_csv(content, likely="\t")
+
+
+def _is_json(line: str) -> bool:
     try:
-        # the line of names is read as a row, since pandas would rename equal columns and take a surplus one for an index;
-        # all cells are text, since it would take "NA" for a gap and "3.50" for 3.5
-        cells = pd.read_csv(
-            io.StringIO(text.rstrip("\r\n")), header=None, dtype=str, keep_default_na=False, skip_blank_lines=False
-        )
-    except pd.errors.ParserError as error:
-        reason = str(error).rpartition("C error: ")[2].strip()
-        raise ValueError(f"this is no table of comma-separated values: {reason}") from error
-    names = [str(name).strip() for name in cells.iloc[0]]
-    return pd.DataFrame(cells.to_numpy()[1:], columns=names)
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
-def _decode(content: bytes) -> str:
+def _read_jsonl(content: bytes) -> tuple[pd.DataFrame, list[str]]:
+    text, encoding = _text(content)
+    rows = [_object(line, place) for place, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not rows:
+        raise ValueError("the file is empty, expected a JSON object for each review, one a line")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    frame = pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
+    return frame, [encoding, "one JSON object a line, with numbers as typed"]
+
+
+def _object(line: str, place: int) -> dict[str, Any]:
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"got byte 0x{error.object[error.start]:02x} in line {line}, which is not UTF-8; save the file as UTF-8"
-        ) from error
+        row = json.loads(line, parse_int=str, parse_float=str, object_pairs_hook=_without_equal_names)
+        json.dumps(row, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {place} is no JSON: {error.msg} at character {error.pos + 1}") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(f"line {place} holds half a character (a surrogate without its pair)") from error
+    except RecursionError as error:
+        raise ValueError(f"line {place} is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"line {place}: {error}") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"line {place}: got {reprlib.repr(row)}, expected a JSON object such as {{'text': ..., 'label': ...}}")
+    return row
 
 
-def _read_parquet(content: bytes) -> pd.DataFrame:
+def _without_equal_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"two values are called {next(name for name in names if names.count(name) > 1)!r}")
+    return row
+
+
+def _read_parquet(content: bytes) -> tuple[pd.DataFrame, list[str]]:
     try:
-        return pd.read_parquet(io.BytesIO(content))
+        return pd.read_parquet(io.BytesIO(content)), []
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"this is no readable Parquet file: {error}") from error
+        raise ValueError(f"this is no readable Parquet file: {' '.join(str(error).split())}") from error
 
 
-READERS = {".csv": _read_csv, ".parquet": _read_parquet}
+READERS: dict[str, Callable[[bytes], tuple[pd.DataFrame, list[str]]]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".parquet": _read_parquet,
+}
 
 
 def text_column(frame: pd.DataFrame, name: str) -> list[str]:
@@ -73,8 +181,8 @@ def text_column(frame: pd.DataFrame, name: str) -> list[str]:
 
     Rows count from 1, the line of column names left aside. Characters that show nothing are no text: see `tokenizer.is_blank`.
     """
-    cells = _column(frame, name)
-    blank = [row for row, cell in enumerate(cells, 1) if _is_blank(cell)]
+    cells = column(frame, name)
+    blank = [row for row, cell in enumerate(cells, 1) if is_blank(cell)]
     if blank:
         raise ValueError(
             f"column {name!r}: {len(blank)} of {len(cells)} rows have no text, the first is row {blank[0]}: remove or fill them"
@@ -86,52 +194,37 @@ def text_column(frame: pd.DataFrame, name: str) -> list[str]:
     return texts
 
 
-def labelled(frame: pd.DataFrame, text_name: str, label_name: str, label_names: tuple[str, ...] | None, name: str) -> Reviews:
-    """The reviews of a table with their classes.
+def labelled(frame: pd.DataFrame, text_name: str, label_name: str, label_names: tuple[str, ...], name: str) -> Reviews:
+    """The reviews of a table with their classes, for a model that knows these `label_names`.
 
-    Labels are whole numbers from 0, also as text. For a model that knows its `label_names`, these are labels too, whatever
-    their case, and a table may hold one class only; without, at least two classes and no gap are expected. Anything else is
-    a ValueError.
+    Labels are the names, whatever their case, or numbers from 0; a table may hold one class only. Any other label is a
+    ValueError, and so is a row without text.
     """
     texts = text_column(frame, text_name)
-    labels = _classes(_column(frame, label_name), label_name, label_names)
-    return Reviews(name=name, texts=texts, labels=labels, label_names=label_names or _names_of(labels, label_name))
+    cells = column(frame, label_name)
+    known = known_classes(cells, label_names)
+    labels = [label for label in known if label is not None]
+    if len(labels) < len(cells):
+        row = known.index(None) + 1
+        got = "no label" if is_blank(cells[row - 1]) else reprlib.repr(cells[row - 1])
+        expected = f"one of {', '.join(label_names)}, or its number from 0"
+        raise ValueError(f"column {label_name!r}: got {got} in row {row}, expected {expected}")
+    return Reviews(name=name, texts=texts, labels=labels, label_names=label_names)
 
 
-def _column(frame: pd.DataFrame, name: str) -> list[object]:
-    found = [str(column) for column in frame.columns]
+def column(frame: pd.DataFrame, name: str) -> list[object]:
+    """The cells of a column. A name that no column has, or several, is a ValueError."""
+    found = [str(other) for other in frame.columns]
     if found.count(name) != 1:
         problem = f"{found.count(name)} columns have this name" if name in found else "there is no such column"
         raise ValueError(f"column {name!r}: {problem}; the table has {', '.join(map(reprlib.repr, found))}")
     return frame.iloc[:, found.index(name)].tolist()
 
 
-def _is_blank(cell: object) -> bool:
+def is_blank(cell: object) -> bool:
+    """Whether a cell holds nothing, or text that shows nothing."""
+    from core.data import tokenizer  # not needed to offer a table, and a page is painted before it loads
+
     if isinstance(cell, str):
         return tokenizer.is_blank(cell)
     return cell is None or cell is pd.NA or isinstance(cell, float) and cell != cell
-
-
-def _classes(cells: list[object], column: str, label_names: tuple[str, ...] | None) -> list[int]:
-    known = {name.strip().casefold(): i for i, name in enumerate(label_names or ())}
-    classes = []
-    for row, cell in enumerate(cells, 1):
-        text = str(cell).strip().casefold()
-        number = int(float(text)) if re.fullmatch(r"[0-9]{1,9}(\.0*)?", text) else None
-        label = known.get(text, number)
-        if label is None or label_names and label >= len(label_names):
-            got = "no label" if _is_blank(cell) else reprlib.repr(cell)
-            expected = f"one of {', '.join(label_names)}, or its number from 0" if label_names else "a whole number from 0"
-            raise ValueError(f"column {column!r}: got {got} in row {row}, expected {expected}")
-        classes.append(label)
-    return classes
-
-
-def _names_of(labels: list[int], column: str) -> tuple[str, ...]:
-    found = set(labels)
-    if len(found) < 2:
-        raise ValueError(f"column {column!r}: it holds only {labels[0]}, expected at least two classes")
-    absent = next((i for i in range(max(found)) if i not in found), None)
-    if absent is not None:
-        raise ValueError(f"column {column!r}: the classes go up to {max(found)} but none is {absent}; number them 0, 1, ...")
-    return ("negative", "positive") if len(found) == 2 else tuple(f"class {i}" for i in sorted(found))

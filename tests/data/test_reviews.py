@@ -48,10 +48,19 @@ def test_a_limit_beyond_the_reviews_takes_all():
 
 def test_a_path_is_read_as_a_table(tmp_path):
     path = tmp_path / "hotel.CSV"
-    path.write_text("review,stars\ngood,1\nbad,0\nfine,1\n", encoding="utf-8")
+    path.write_text("review,stars\ngood,1\n,0\nbad,0\nfine,1\n", encoding="utf-8")
     hotel = reviews.load(DataConfig(data=str(path), text_column="review", label_column="stars"), seed=0)
     assert hotel == Reviews(
-        name="hotel.CSV", texts=["good", "bad", "fine"], labels=[1, 0, 1], label_names=("negative", "positive")
+        name="hotel.CSV",
+        texts=["good", "bad", "fine"],
+        labels=[1, 0, 1],
+        label_names=("negative", "positive"),
+        notes=(
+            "UTF-8",
+            "commas between columns",
+            "the first line holds the column names",
+            "left out 1 of 4 rows, without text: row 2",
+        ),
     )
 
 

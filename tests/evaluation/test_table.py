@@ -67,7 +67,7 @@ def test_progress_counts_every_review(opened, tmp_path):
         (b"text,label\ngood,1\nbad,awful\n", "got 'awful' in row 2, expected one of negative, positive, or its number from 0"),
         (b"text,label\ngood,1\nbad,2\n", "got '2' in row 2, expected one of negative, positive"),
         (b"text,label\ngood,1\nbad,\n", "got no label in row 2"),
-        ("text,label\ngut,1\nschön,0\n".encode("cp1252"), "byte 0xf6 in line 3, which is not UTF-8; save the file as UTF-8"),
+        (b"text,label\ngood,1\nnot so good \x81,0\n", "byte 0x81 in line 3, which is neither UTF-8 nor cp1252; save the file"),
         (b"text,label\ngood,1\n  ,0\n,1\nbad,0\n", "2 of 4 rows have no text, the first is row 2: remove or fill them"),
         ("text,label\ngood,1\nbad,0\n\u200b\u200b,1\n".encode(), "1 of 3 rows have no text, the first is row 3"),
         (b"text,label\n", "a table without rows"),
