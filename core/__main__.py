@@ -17,7 +17,7 @@ from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.jobs import Stopped, device_of, hold
 from core.presets import PRESETS, preset
-from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TrainingStarted
+from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
 WithoutPrefix = tyro.conf.arg(name="")  # tyro frames what a part with a prefix refuses, and names its own insides
@@ -195,7 +195,10 @@ class _TrainingBar:
             self.bar.write(line, file=sys.stderr)
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, TrainingStarted):
+        if isinstance(event, TableRead):
+            for note in event.notes:
+                self._say(f"data: {note}")
+        elif isinstance(event, TrainingStarted):
             kernel = f", attention by {event.backend}" if event.backend else ""
             self._say(
                 f"{event.n_parameters:,} parameters, {event.n_train:,} reviews, {event.device}, {event.precision}{kernel}"

@@ -165,7 +165,7 @@ class DataConfig(Checked):
     """Which reviews; they are split 85/5/10 into training, validation and test by a hash of their text."""
 
     data: str = "imdb"
-    """A name of the catalogue, or the path of a CSV or Parquet file."""
+    """A name of the catalogue, or the path of a CSV, TSV, JSON lines or Parquet file."""
     text_column: str = "text"
     label_column: str = "label"
     limit: Annotated[int, Bounds(1)] | None = None

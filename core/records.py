@@ -100,6 +100,14 @@ Rate = Annotated[float, "per second of training proper: no start, validation or 
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableRead:
+    """A person's table is read, and some of it may have been left out."""
+
+    notes: list[str]
+    """Sentences without full stop: what was assumed, and which rows were left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingStarted:
     """Data and network are ready, and training proper begins."""
 
@@ -192,6 +200,17 @@ class Failed:
     """The last training step reported before."""
 
 
-Event = Queued | Started | TrainingStarted | StepFinished | EpochFinished | TrainingFinished | Finished | Cancelled | Failed
+Event = (
+    Queued
+    | Started
+    | TableRead
+    | TrainingStarted
+    | StepFinished
+    | EpochFinished
+    | TrainingFinished
+    | Finished
+    | Cancelled
+    | Failed
+)
 """What a run says of itself; see `core.jobs` for the file that they are written to."""
 LastEvent = TrainingFinished | Finished | Cancelled | Failed

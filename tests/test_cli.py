@@ -165,6 +165,26 @@ def test_a_table_of_one_class_is_refused(capsys, models, tmp_path):
     assert "two classes" in refusal(capsys, "train", "--data", path, "--out", tmp_path / "run")
 
 
+def test_what_was_left_out_of_a_table_is_said_and_kept(capsys, table, tmp_path):
+    lines = table.read_text().splitlines()
+    path = tmp_path / "hotel.csv"
+    lines[7] = ",1"
+    path.write_bytes("\r\n".join([*lines, lines[3].upper(), "schön ist das; wirklich,1"]).encode("cp1252"))
+    command = ["train", "--preset", "tiny", "--epochs", "1", "--data", str(path), "--out", str(tmp_path / "run")]
+    assert main(command) == 0
+    notes = [
+        "Windows-1252, since it is no UTF-8",
+        "commas between columns",
+        "the first line holds the column names",
+        "left out 1 of 402 rows, without text: row 7",
+        "left out 1 of 402 rows, with the text of an earlier row: row 401",
+    ]
+    said = capsys.readouterr().err
+    assert [line.removeprefix("data: ") for line in said.splitlines() if line.startswith("data: ")] == notes
+    run = json.loads((tmp_path / "run" / "model" / "run.json").read_text())
+    assert (run["data"]["notes"], sum(run["data"]["n"].values())) == (notes, 400)
+
+
 def test_the_module_runs_as_a_command():
     command = [sys.executable, "-m", "core", "predict", "--model", "models/imdb-bilstm", "--text", "superb", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)

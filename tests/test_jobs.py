@@ -435,7 +435,7 @@ def test_a_training_that_is_stopped_keeps_its_best_weights(tmp_path, table, monk
     finally:
         jobs.stop(folder, grace_s=0.0)
     said = events(folder)
-    assert [type(event).__name__ for event in said[:2]] == ["Started", "TrainingStarted"]
+    assert [type(event).__name__ for event in said[:3]] == ["Started", "TableRead", "TrainingStarted"]
     validated = [event for event in said if isinstance(event, EpochFinished)]
     best = max(validated, key=lambda event: (event.val_accuracy, -event.val_loss)).epoch
     assert said[-1] == Cancelled(best_epoch=best, model_dir=str(folder / "model"))

@@ -23,7 +23,7 @@ from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
 from core.jobs import refuse_model
 from core.networks.auto import build
-from core.records import Cancelled, Event, TrainingFinished, TrainingStarted
+from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.training import machine
 from core.training.loop import Examples, Fitted, fit
 from core.training.machine import Execution
@@ -71,6 +71,8 @@ def train(
     Cut.of(config.model)
     execution = Execution.of(config)
     prepared = prepare(config)
+    if prepared.splits.train.notes:
+        emit(TableRead(notes=list(prepared.splits.train.notes)))
     torch.manual_seed(config.training.seed)
     network = build(prepared.config.model, prepared.splits.train.label_names)
     if config.model.kind == "encoder":
@@ -169,6 +171,7 @@ def _record(
             "n": {side: len(hashes) for side, hashes in splits.hashes.items()},
             "fingerprint": {side: fingerprint(hashes) for side, hashes in splits.hashes.items()},
             "duplicates_dropped": splits.duplicates_dropped,
+            "notes": list(splits.train.notes),
         },
         "epochs": [asdict(epoch) for epoch in fitted.epochs],
         "best_epoch": fitted.best_epoch,

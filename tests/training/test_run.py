@@ -19,7 +19,7 @@ from core.data.reviews import load
 from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
 from core.inspection.reading import read
-from core.records import EpochFinished, Started, StepFinished, TrainingFinished, TrainingStarted
+from core.records import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
 from core.training.run import prepare, train
 from tests import small_runs
 
@@ -36,8 +36,10 @@ def splits(made):
 
 def test_events_tell_the_run_in_order(made, splits):
     events, _ = jobs.read_events(made.out)
-    started, begun, *progress, finished = events
-    assert started == Started(device="cpu") and isinstance(begun, TrainingStarted)
+    started, read, begun, *progress, finished = events
+    assert started == Started(device="cpu") and isinstance(read, TableRead)
+    assert read.notes == made.model.run["data"]["notes"] == list(splits.train.notes) != []
+    assert isinstance(begun, TrainingStarted)
     assert begun.n_parameters == sum(p.numel() for p in made.model.network.parameters())
     assert (begun.n_train, begun.n_validation, begun.epochs) == (len(splits.train), len(splits.validation), 4)
     assert (begun.device, begun.precision) == ("cpu", "float32")
@@ -210,9 +212,11 @@ def test_the_events_are_plain_json(made):
         assert isinstance(json.loads(line), dict)
 
 
-def test_a_row_without_a_token_is_named_before_anything_is_trained(tmp_path):
+def test_a_row_without_a_token_is_left_out_and_named(tmp_path):
     table = small_runs.write_table(tmp_path / "made.csv")
     with table.open("a", encoding="utf-8") as file:
         file.write("\u200b\u200b,1\n")
-    with pytest.raises(ValueError, match="column 'text': 1 of 241 rows have no text, the first is row 241: remove or fill"):
-        train(small_runs.config(table), tmp_path / "run", lambda event: pytest.fail(str(event)), [])
+    prepared = prepare(small_runs.config(table))
+    assert sum(len(corpus) for corpus in prepared.corpora.values()) == 240
+    assert all(corpus.lengths.all() for corpus in prepared.corpora.values())
+    assert prepared.splits.train.notes[-1] == "left out 1 of 241 rows, without text: row 241"
