@@ -67,7 +67,6 @@ def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
             while (numbered := f"{name} ({seen[name]})") in taken:
                 seen[name] += 1
             name = numbered
-            taken.add(name)
         distinct.append(name)
     unnamed = [f"{name!r}" for old, name in zip(names, distinct, strict=True) if not old.strip()]
     said = [f"a column without a name is called {name}" for name in unnamed]

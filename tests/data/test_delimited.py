@@ -60,6 +60,7 @@ def test_quotation_marks_that_do_not_pair_are_text():
         ("text,1\ngood,0\n", False),  # a usual name
         ("0,1\ngood film,1\nbad film,0\n", False),  # as pandas calls columns
         ("film,verdict\ngood,pos\nbad,neg\n", False),
+        ("2019,film\n7,good\nold,bad\nnew,fine\n", False),  # a number above words, but for one
         ("2019,2020\ngood,pos\nbad,neg\n", False),
         (",x\n0,good\n1,bad\n", False),  # as pandas writes its index
     ],

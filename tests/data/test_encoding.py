@@ -65,6 +65,18 @@ def test_bytes_of_no_text_are_refused(seed, size):
         decode(b"\x89\x00\x01" + random.Random(seed).randbytes(size))
 
 
+def test_characters_that_only_machines_write_are_refused():
+    assert decode(b"text,label\na caf\xe9 by the sea,1\n")[0].endswith("café by the sea,1\n")
+    with pytest.raises(ValueError, match="characters that only machines write"):
+        decode(b"text,label\na caf\xe9 by the \x01sea,1\n")
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_a_character_cut_by_the_end_of_the_sample_rules_nothing_out(before):
+    text = "x" * before + "商务大床房房间很大" * 2000 + "\n" + CHINESE * 1000
+    assert decode(text.encode("gb18030"))[0] == text
+
+
 def test_a_byte_that_no_encoding_has_is_named():
     with pytest.raises(ValueError, match="got byte 0x81 in line 2, which is neither UTF-8 nor cp1252; save the file as UTF-8"):
         decode(b"text,label\na line with \x81 in it\n")

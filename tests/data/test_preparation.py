@@ -92,7 +92,11 @@ def test_balance_and_lengths():
 def test_lengths_of_many_reviews_are_those_of_an_even_share(monkeypatch):
     monkeypatch.setattr(preparation, "COUNTED", 50)
     lengths = np.random.default_rng(0).permutation(np.arange(1, 201))
-    prepared = prepare(table(text=["w " * n for n in lengths], label=[i % 2 for i in range(200)]), ["text"], "label")
+    prepared = prepare(
+        table(text=[chr(0x4E00 + i) + " w" * (n - 1) for i, n in enumerate(lengths)], label=[i % 2 for i in range(200)]),
+        ["text"],
+        "label",
+    )
     np.testing.assert_allclose(list(prepared.words().values()), [1, 50, 100, 150, 190, 200], atol=4)
     assert prepared.sentences()[-1].endswith("the longest 200, counted in 50 of them")
 

@@ -84,6 +84,11 @@ def test_what_people_bring_is_read_and_what_was_assumed_is_said(name, content, a
     assert (found.name, list(found.assumed)) == (name, assumed)
 
 
+@pytest.mark.parametrize(("name", "cells"), [("a.tsv", ["1,2", "3"]), ("a.csv", ["1", "2\t3"])])
+def test_where_two_delimiters_fit_the_name_decides(name, cells):
+    assert table.read_content(name, b"a,b\tc\n1,2\t3\n").frame.iloc[0].tolist() == cells
+
+
 def test_numbers_in_json_stay_as_typed():
     row = b'{"a": 3.50, "b": 1e400, "c": 123456789012345678901234567890, "d": true, "e": "\xe2\x80\xa8"}\n'
     assert table.read_content("a.ndjson", row).frame.iloc[0].tolist() == [
