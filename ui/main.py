@@ -1,8 +1,13 @@
 """Which pages there are. The default page has no URL of its own, so it is none of them: it leads to the first."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui.warm import page_painted
+
+ICON = Path(__file__).with_name("icon.png")
+"""The tab's symbol. A page's own would be fetched from another company's server, by every browser at every visit."""
 
 INSPECT = st.Page(
     "../pages/inspect.py",
@@ -25,9 +30,10 @@ def home() -> None:
 
 HOME = st.Page(home, default=True, visibility="hidden")
 
+st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 page = st.navigation({"Attention lab": [HOME, INSPECT, LENGTHS]})
 shown = INSPECT if page is HOME else page
-st.set_page_config(page_title=f"{shown.title} - Attention lab", layout="wide")
+st.set_page_config(page_title=f"{shown.title} - Attention lab")
 st.title(shown.title)  # before the page's own imports, so that there is something to see at once
 try:
     page.run()

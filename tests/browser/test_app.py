@@ -74,3 +74,15 @@ def test_nothing_scrolls_sideways_on_a_telephone(server, page):
     page.goto(server.url + "/lengths")
     page.wait_for_selector(".js-plotly-plot")
     assert not scrolls_sideways(page)
+
+
+def test_nothing_is_asked_of_another_server(fresh_server, page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(fresh_server.url + "/inspect")
+    inspect(page, "a good film")
+    page.wait_for_selector(".js-plotly-plot")
+    page.goto(fresh_server.url + "/lengths")
+    page.wait_for_selector(".js-plotly-plot")
+    own = (fresh_server.url, fresh_server.url.replace("http", "ws"), "data:", "blob:")
+    assert [url for url in asked if not url.startswith(own)] == []
