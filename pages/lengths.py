@@ -8,7 +8,7 @@ from ui import controls, lengths, loaders, markdown, panels
 st.markdown(
     "A recurrent network is said to forget the beginning of a long review, and attention not to.  \n"
     "If so, the BiLSTM's points fall to the right and the Transformer's do not. "
-    "Bars are 95% intervals: where two overlap, the difference may be chance."
+    "Bars are 95% intervals of each figure; both models read the same reviews, so overlap settles nothing between them."
 )
 if not loaders.model_names():
     panels.no_models()

@@ -19,7 +19,7 @@ def review() -> str:
         key="inspect_review",
         persist_state="session",
         height=170,
-        placeholder="Type or paste a film review, in any language.",
+        placeholder="Type or paste a film review in English.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Inspect", type="primary", help="Ctrl+Enter in the text does the same.")

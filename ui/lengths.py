@@ -41,7 +41,7 @@ def finding(model: str, rows: Sequence[Bucket]) -> str:
     return (
         f"{model}: {before:.1%} at {short.name} words (n = {short.n:,}) and {after:.1%} at {long.name} (n = {long.n:,}), "
         f"{_change(100 * (after - before))}; the intervals "
-        + ("do not overlap, so length matters here." if apart else "overlap, so this may be chance.")
+        + ("do not overlap, so length matters here." if apart else "overlap, which shows no difference.")
     )
 
 

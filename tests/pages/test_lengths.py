@@ -33,9 +33,9 @@ def test_accuracy_is_of_test_reviews_alone():
     ("long", "said"),
     [
         (bucket("over 224", 300, 0.8, 0.75, 0.84), "10.0 points lower; the intervals do not overlap, so length matters here."),
-        (bucket("over 224", 300, 0.88, 0.84, 0.91), "2.0 points lower; the intervals overlap, so this may be chance."),
+        (bucket("over 224", 300, 0.88, 0.84, 0.91), "2.0 points lower; the intervals overlap, which shows no difference."),
         (bucket("over 224", 300, 0.97, 0.94, 0.98), "7.0 points higher; the intervals do not overlap, so length matters here."),
-        (bucket("over 224", 300, 0.9, 0.86, 0.93), "no change; the intervals overlap, so this may be chance."),
+        (bucket("over 224", 300, 0.9, 0.86, 0.93), "no change; the intervals overlap, which shows no difference."),
     ],
 )
 def test_the_finding_compares_the_shortest_range_with_the_longest(long, said):
