@@ -35,7 +35,8 @@ def attention_heatmap(
     # An axis of unique categories thins its own ticks; 512 explicit tick texts would take 10 s to draw.
     axis = dict(type="category", nticks=40, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
     figure = go.Figure(heatmap)
-    figure.update_layout(xaxis=axis, yaxis=axis | dict(autorange="reversed"), margin=dict(l=8, r=8, t=8, b=8))
+    # on a telephone a map is 250 pixels wide: more labels than this would lie over one another
+    figure.update_layout(xaxis=axis | dict(nticks=24), yaxis=axis | dict(autorange="reversed"), margin=dict(l=8, r=8, t=8, b=8))
     return figure.update_layout(height=230 if len(queries) == 1 else 560)
 
 
