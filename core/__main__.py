@@ -15,6 +15,7 @@ from tqdm import tqdm
 from core import jobs as processes
 from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
+from core.figures.labels import percent
 from core.jobs import Stopped, device_of, hold
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
@@ -64,7 +65,7 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
 
 def evaluate(
     model: ModelFolder,
-    data: Annotated[Path, tyro.conf.arg(help="A CSV or Parquet file.")],
+    data: Annotated[Path, tyro.conf.arg(help="A table: CSV, TSV, JSON lines or Parquet.")],
     text_column: str = "text",
     label_column: str = "label",
     as_json: Json = False,
@@ -88,7 +89,7 @@ def evaluate(
 def predict(
     model: ModelFolder,
     text: Text = None,
-    file: Annotated[Path | None, tyro.conf.arg(help="A CSV or Parquet file of reviews to label.")] = None,
+    file: Annotated[Path | None, tyro.conf.arg(help="A table of reviews to label: CSV, TSV, JSON lines or Parquet.")] = None,
     out: Annotated[Path | None, tyro.conf.arg(help="Where the labelled table goes; by default beside FILE.")] = None,
     text_column: str = "text",
     windows: Windows = False,
@@ -105,7 +106,8 @@ def predict(
 
         with _Counter("labelled", hidden=as_json) as counter:
             summary = label_table(opened, file, out, text_column, windows, counter)
-        print(json.dumps(summary) if as_json else f"{summary['n']} reviews labelled; the table is in {summary['out']}")
+        blank = f" and {summary['without_text']} rows without text left as they are" if summary["without_text"] else ""
+        print(json.dumps(summary) if as_json else f"{summary['n']} reviews labelled{blank}; the table is in {summary['out']}")
         return
     assert text is not None
     from core.inspection.reading import read
@@ -118,7 +120,7 @@ def predict(
         }, ensure_ascii=False))  # fmt: skip
         return
     left_out = f", {answer.tokens_left_out} left out" if answer.tokens_left_out else ""
-    print(f"{answer.label}, {answer.probabilities[answer.label]:.1%} ({answer.tokens_read} tokens read{left_out})")
+    print(f"{answer.label}, {percent(answer.probabilities[answer.label])} ({answer.tokens_read} tokens read{left_out})")
 
 
 def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The review.")], as_json: Json = False) -> None:

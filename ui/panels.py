@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.artifact import Model
 from core.figures.attention import attention_heatmap, thumbnail
-from core.figures.labels import shorten, visible
+from core.figures.labels import percent, shorten, visible
 from core.records import Prediction, Reading
 from core.words import count_words
 from ui import markdown
@@ -42,10 +42,8 @@ def refusals() -> Iterator[None]:
 
 def no_models() -> None:
     """Say how to get a model where there is none."""
-    st.info(
-        "There is no trained model yet. Train one from the command line, in the folder of this app, and put it in its place:"
-    )
-    st.code("python -m core train --preset tiny --out runs/first\nmv runs/first/model models/first", language="bash")
+    st.info("There is no trained model yet. Train one from the command line, in the folder of this app:")
+    st.code("python -m core train --preset tiny --out runs/first", language="bash")
 
 
 def chart(figure: go.Figure, key: str, alt: str) -> None:
@@ -81,15 +79,6 @@ def _answer(title: str, prediction: Prediction) -> str:
     )
 
 
-def percent(share: float) -> str:
-    """A probability with one decimal; what is not certain is not shown as certain."""
-    if 0.9995 <= share < 1:
-        return "over 99.9%"
-    if 0 < share < 0.0005:
-        return "under 0.1%"
-    return f"{share:.1%}"
-
-
 def coverage(reading: Reading) -> str:
     """How much of the review was read, in tokens and words."""
     read, left_out = reading.prediction.tokens_read, reading.prediction.tokens_left_out
@@ -100,7 +89,7 @@ def coverage(reading: Reading) -> str:
         return f"Read {read:,} of {read + left_out:,} tokens ({seen:,} of {words:,} words); the rest is grey."
     if n_windows > 1:
         return f"Read all {read:,} tokens ({words:,} words) in {n_windows} windows; their logits are averaged."
-    return f"Read all {_count(read, 'token')} ({_count(words, 'word')})."
+    return f"Read {'the one token' if read == 1 else f'all {read:,} tokens'} ({_count(words, 'word')})."
 
 
 def _count(n: int, noun: str) -> str:
@@ -115,7 +104,7 @@ def _trust(reading: Reading) -> None:
         st.warning(f"Rows of weights miss 1 by up to {error:.0e}: these maps are no attention.", icon=":material/warning:")
     if error <= ROW_ERROR and not reading.training_mode:
         with st.container(horizontal=True, gap="xsmall"):
-            st.badge(f"rows sum to 1 within {error:.0e}", icon=":material/check:", color="green")
+            st.badge(f"rows sum to 1 within {error:.0e}" if error else "rows sum to 1", icon=":material/check:", color="green")
             st.badge("evaluation mode", icon=":material/check:", color="green")
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from core.artifact import Model
 from core.data.batches import Cut
 from core.data.corpus import encode_corpus
-from core.data.table import labelled, read_table, text_column
+from core.data.table import column, is_blank, labelled, read_table, text_column
 from core.evaluation.metrics import metrics
-from core.evaluation.scoring import score
+from core.evaluation.scoring import probabilities, score
 from core.records import Metrics
 from core.words import count_words
 
@@ -37,20 +37,28 @@ def label_table(
 ) -> dict[str, Any]:
     """Writes the table with columns `label` and `probability` (of that label) added, and says where.
 
-    Nothing that a person brought is overwritten: where a column has such a name already, ours is called `predicted_...`,
-    and a file that exists is a ValueError, as is every other place that cannot be written; it comes before the scoring.
+    A row without text keeps its place and gets neither. Nothing that a person brought is overwritten: where a column has
+    such a name already, ours is called `predicted_...`, and a file that exists is a ValueError, as is every other place that
+    cannot be written and a column without any text; it comes before the scoring.
     """
     out = out or path.with_name(f"{path.stem}.labelled{path.suffix}")
     _refuse_unwritable(out)
     frame = read_table(path)
-    texts = text_column(frame, text_name)
+    filled = np.array([not is_blank(cell) for cell in column(frame, text_name)])
+    texts = text_column(frame[filled] if filled.any() else frame, text_name)
     _rendered(frame, out)  # refuses what this format cannot hold
-    probabilities = _softmax(table_logits(model, texts, windows=windows, progress=progress))
+    shares = probabilities(table_logits(model, texts, windows=windows, progress=progress))
     names = [_free_name(name, frame) for name in ("label", "probability")]
-    frame[names[0]] = [model.label_names[i] for i in probabilities.argmax(-1)]
-    frame[names[1]] = probabilities.max(-1)
+    frame[names[0]] = _placed([model.label_names[i] for i in shares.argmax(-1)], filled)
+    frame[names[1]] = _placed(shares.max(-1).tolist(), filled)
     _write(_rendered(frame, out), out)
-    return {"n": len(frame), "out": str(out), "columns": names}
+    return {"n": len(texts), "without_text": int((~filled).sum()), "out": str(out), "columns": names}
+
+
+def _placed(values: Sequence[object], filled: Bool[np.ndarray, "n"]) -> list[object]:
+    """One value for each row that has text, none for the others."""
+    rest = iter(values)
+    return [next(rest) if full else None for full in filled]
 
 
 def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress: Progress) -> Float[np.ndarray, "n C"]:
@@ -61,11 +69,6 @@ def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress:
     counts = np.array([len(parts) for parts in passes])
     logits = score(model.network, [ids for parts in passes for ids in parts], lambda n: progress(n, int(counts.sum())))
     return np.add.reduceat(logits, np.r_[0, counts.cumsum()[:-1]]) / counts[:, None].astype(np.float32)
-
-
-def _softmax(logits: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-    exponentials = np.exp(logits - logits.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)
 
 
 def _refuse_unwritable(out: Path) -> None:

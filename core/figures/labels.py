@@ -34,6 +34,15 @@ def piece(text: str, token: str, span: Span) -> str:
     return text[start:end] or token
 
 
+def percent(share: float) -> str:
+    """A probability with one decimal; what is not certain is not shown as certain."""
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return f"{share:.1%}"
+
+
 def token_labels(text: str, attention: AttentionMap) -> list[str]:
     """One label for each position, unique even where tokens repeat: its number, counted from 1, and its characters."""
     pieces = (piece(text, token, span) for token, span in zip(attention.tokens, attention.spans, strict=True))

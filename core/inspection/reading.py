@@ -10,6 +10,7 @@ from core.artifact import Model
 from core.config import SPECIAL_TOKENS
 from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
+from core.evaluation.scoring import probabilities
 from core.records import AttentionMap, Prediction, Reading, Span
 
 MOST_WINDOWS = 64
@@ -57,11 +58,9 @@ def encode_typed(model: Model, text: str) -> Encoded:
 
 def prediction(label_names: Sequence[str], logits: np.ndarray, n_tokens: int, n_read: int) -> Prediction:
     """Logits as an answer."""
-    exponentials = np.exp(logits.astype(np.float64) - logits.max())
-    probabilities = exponentials / exponentials.sum()
     return Prediction(
         label=label_names[int(logits.argmax())],
-        probabilities=dict(zip(label_names, probabilities.tolist(), strict=True)),
+        probabilities=dict(zip(label_names, probabilities(logits).tolist(), strict=True)),
         logits=tuple(logits.tolist()),
         tokens_read=n_read,
         tokens_left_out=n_tokens - n_read,

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -89,7 +90,8 @@ def test_a_table_gets_what_each_review_alone_is_answered(model, tmp_path, suffix
     before = path.read_bytes()
     summary = label_table(model, path, None, "text", windows, silent)
     out = tmp_path / f"reviews.labelled{suffix}"
-    assert json.loads(json.dumps(summary)) == {"n": 6, "out": str(out), "columns": ["label", "probability"]}
+    expected = {"n": 6, "without_text": 0, "out": str(out), "columns": ["label", "probability"]}
+    assert json.loads(json.dumps(summary)) == expected
     found = read_table(out)
     assert list(found.columns) == ["text", "id", "label", "probability"]
     assert (found["text"].tolist(), found["id"].tolist()) == (REVIEWS, list("abcdef"))
@@ -98,6 +100,18 @@ def test_a_table_gets_what_each_review_alone_is_answered(model, tmp_path, suffix
     expected = [answer.probabilities[answer.label] for answer in answers]
     np.testing.assert_allclose(found["probability"].astype(float), expected, atol=1e-5)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_without_text_keep_their_place_and_get_no_label(opened, tmp_path, suffix):
+    texts = ["", REVIEWS[0], " \t", "\u200b", REVIEWS[1]]
+    path = write(pd.DataFrame({"text": texts, "id": list("abcde")}), tmp_path / f"reviews{suffix}")
+    summary = label_table(opened("one-head"), path, None, "text", False, silent)
+    found = read_table(Path(summary["out"]))
+    assert (summary["n"], summary["without_text"], found["text"].tolist()) == (2, 3, texts)
+    answers = [read(opened("one-head"), text).prediction.label for text in REVIEWS[:2]]
+    labels = [label if isinstance(label, str) and label else None for label in found["label"]]
+    assert labels == [None, answers[0], None, None, answers[1]]
 
 
 def test_windows_read_what_a_cut_leaves_out(opened):
