@@ -176,13 +176,9 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
     the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
-    refuse_model(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{folder}: the folder cannot be made ({error.strerror}); choose another one") from error
+    make_folder(folder)
     with _owned(folder):
-        refuse_model(folder)  # one may have come while this process waited for the lock
+        make_folder(folder)  # a model may have come while this process waited for the lock
         job = Job(folder)
         if (folder / "events.jsonl").exists():
             for left in ("events.jsonl", "cancel", "request.json"):  # of an earlier attempt
@@ -206,10 +202,15 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
             raise
 
 
-def refuse_model(folder: Path) -> None:
-    """ValueError if a run in `folder` would write over a model: one that it made before, or one that the folder itself is."""
+def make_folder(folder: Path) -> None:
+    """Makes the folder of a run if it is not there. ValueError if that cannot be done, or if a run in it would write over a
+    model: one that it made before, or one that the folder itself is."""
     if any((folder / name).exists() for name in ("model", "model.safetensors", "run.json")):
         raise ValueError(f"{folder}: there is a model already; choose another folder, so that nothing is lost")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder}: the folder cannot be made ({error.strerror}); choose another one") from error
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from core.data.reviews import Reviews, load
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
-from core.jobs import refuse_model
+from core.jobs import make_folder
 from core.networks.auto import build
 from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.training import machine
@@ -67,7 +67,7 @@ def train(
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged.
     """
-    _make(out)
+    make_folder(out)
     Cut.of(config.model)
     execution = Execution.of(config)
     prepared = prepare(config)
@@ -89,15 +89,6 @@ def train(
     last = _outcome(prepared, network.cpu(), fitted, out, execution, argv)
     emit(last)
     return last
-
-
-def _make(out: Path) -> None:
-    """The run's folder, before anything is computed that could not be kept."""
-    refuse_model(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{out}: the folder cannot be made ({error.strerror}); choose another one") from error
 
 
 def n_parameters(network: nn.Module) -> int:
