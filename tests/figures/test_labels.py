@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.figures.labels import LONGEST, literal, shorten, token_labels, visible
+from core.figures.labels import LONGEST, literal, percent, shorten, token_labels, visible
 from core.records import AttentionMap
 
 
@@ -52,3 +52,18 @@ def test_labels_are_neither_markup_nor_formulas():
 def test_a_piece_that_fits_is_not_shortened():
     assert shorten("a" * LONGEST) == "a" * LONGEST
     assert shorten("a" * (LONGEST + 1)) == "a" * (LONGEST - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.0, "0.0%"),
+        (0.0004, "under 0.1%"),
+        (0.0005, "0.1%"),
+        (0.9994, "99.9%"),
+        (0.9996, "over 99.9%"),
+        (1.0, "100.0%"),
+    ],
+)
+def test_what_is_not_certain_is_not_called_certain(share, said):
+    assert percent(share) == said
