@@ -132,6 +132,9 @@ class StepFinished:
     """Cross-entropy of the last batch, nats per review."""
     lr: float
     gradient_norm: float
+    """Of all parameters together, before it is clipped."""
+    largest_logit: float | None
+    """Largest absolute attention logit, over the first reviews of the batch and all heads; None without self-attention."""
     reviews_per_s: Rate
     tokens_per_s: Rate
 
@@ -141,6 +144,8 @@ class EpochFinished:
     """An epoch and its validation."""
 
     epoch: int
+    step: int
+    """The epoch's last one."""
     train_loss: float
     val_loss: float
     val_accuracy: float

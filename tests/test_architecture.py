@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = [
     {"config"},
     {"records", "catalog", "words"},
-    {"presets", "ablations", "jobs", "runs", "statistics", "figures"},
+    {"presets", "ablations", "jobs", "runs", "statistics", "curves"},
+    {"figures"},
     {"data", "attention", "positional"},
     {"networks"},
     {"artifact", "card"},
@@ -34,7 +35,7 @@ ORDER = [
 ]
 """Rooms from the bottom up; those that do not exist yet have their place already."""
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
-FLOOR = {room for rooms in ORDER[:3] for room in rooms} | {"artifact", "card"}
+FLOOR = {room for rooms in ORDER[:4] for room in rooms} | {"artifact", "card"}
 PRODUCT = sorted(path for top in ("core", "ui", "pages") for path in (ROOT / top).rglob("*.py")) + [ROOT / "app.py"]
 SCRIPTS = [path for path in PRODUCT if path.parent.name == "pages" or path == ROOT / "ui" / "main.py"]
 """Files that streamlit runs: importing them draws a page."""

@@ -341,8 +341,9 @@ def test_those_who_ask_at_once_do_not_take_each_other_for_the_run(tmp_path):
 
 def step(n: int) -> StepFinished:
     return StepFinished(
-        epoch=1, step=n, total_steps=90, loss=0.7, lr=1e-3, gradient_norm=2.0, reviews_per_s=50.0, tokens_per_s=9000.0
-    )
+        epoch=1, step=n, total_steps=90, loss=0.7, lr=1e-3, gradient_norm=2.0, largest_logit=None, reviews_per_s=50.0,
+        tokens_per_s=9000.0,
+    )  # fmt: skip
 
 
 def finished() -> TrainingFinished:
@@ -351,7 +352,7 @@ def finished() -> TrainingFinished:
     )
 
 
-EPOCH = EpochFinished(epoch=1, train_loss=0.69, val_loss=0.6, val_accuracy=0.7, elapsed_s=4.0)
+EPOCH = EpochFinished(epoch=1, step=9, train_loss=0.69, val_loss=0.6, val_accuracy=0.7, elapsed_s=4.0)
 
 
 def test_events_are_read_on_from_where_reading_stopped(tmp_path):

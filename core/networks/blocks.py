@@ -51,13 +51,28 @@ class SelfAttention(nn.Module):
         head_gain: Float[Tensor, "H"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
         """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output."""
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
-        q, k = positional.rotate(q, positions), positional.rotate(k, positions)
+        q, k, v = self._projected(x, positions, positional)
         dropout_p = self.dropout_p if self.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
         if head_gain is not None:
             heads = heads * head_gain.to(heads.dtype)[:, None, None]
         return self.out(heads.transpose(1, 2).flatten(-2)), weights
+
+    def logits(
+        self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding
+    ) -> Float[Tensor, "B H T T"]:
+        """What the softmax is taken of, in float32: scaled, with bias, 0 where a query may not attend."""
+        q, k, _ = self._projected(x, positions, positional)
+        logits = (q.float() * self.scale) @ k.float().transpose(-2, -1)
+        if (bias := positional.bias()) is not None:
+            logits = logits + bias.dense(q, k)
+        allowed = mask.dense()
+        return logits if allowed is None else logits.masked_fill(~allowed, 0.0)
+
+    def _projected(self, x: Tensor, positions: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v of each head, each (B, H, T, K)."""
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
+        return positional.rotate(q, positions), positional.rotate(k, positions), v
 
 
 class EncoderLayer(nn.Module):

@@ -4,6 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,7 @@ from core.evaluation.scoring import score
 from core.records import EpochFinished, Event, StepFinished
 from core.training.machine import Execution
 from core.training.schedule import factor
+from core.training.watch import LargestLogit
 
 SECONDS_BETWEEN_EVENTS = 0.5
 
@@ -104,7 +106,7 @@ def fit(
     accelerator = Accelerator(cpu=execution.device == "cpu")
     optimizer = adamw(network, training)
     prepared, optimizer = accelerator.prepare(network, optimizer)
-    step, rates, finished, best = 0, Rates(), [], _Best(network)
+    step, rates, finished, best, largest = 0, Rates(), [], _Best(network), LargestLogit()
     start = time.perf_counter()
     for epoch, batches in enumerate(epochs, 1):
         prepared.train()
@@ -117,23 +119,27 @@ def fit(
             lr = training.lr * factor(training.schedule, step, total_steps, training.warmup_ratio)
             batch = collate([train.ids[i] for i in indices])
             labels = torch.from_numpy(train.labels[indices])
-            with torch.autocast(execution.device, torch.bfloat16, enabled=execution.precision == "bfloat16"):
+            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or step + 1 == total_steps
+            with (
+                torch.autocast(execution.device, torch.bfloat16, enabled=execution.precision == "bfloat16"),
+                largest.watching(network) if told else nullcontext(),
+            ):
                 error = _loss(accelerator, prepared, batch, labels, training, execution.backend)
             norm = _update(accelerator, prepared, optimizer, error, lr, training)
             step, loss = step + 1, error.item()
             _refuse_divergence(loss, step, lr, training)
             losses.append(loss)
             rates.add(batch)
-            if time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or step == total_steps:
+            if told:
                 last_event = time.perf_counter()
                 emit(StepFinished(
                     epoch=epoch, step=step, total_steps=total_steps, loss=loss, lr=lr, gradient_norm=norm,
-                    reviews_per_s=rates.reviews_per_s, tokens_per_s=rates.tokens_per_s,
+                    largest_logit=largest.value, reviews_per_s=rates.reviews_per_s, tokens_per_s=rates.tokens_per_s,
                 ))  # fmt: skip
         val_loss, val_accuracy = _validate(network, validation)
         _refuse_divergence(val_loss, step, lr, training)  # of which the last step's loss knows nothing yet
         finished.append(EpochFinished(
-            epoch=epoch, train_loss=float(np.mean(losses)), val_loss=val_loss, val_accuracy=val_accuracy,
+            epoch=epoch, step=step, train_loss=float(np.mean(losses)), val_loss=val_loss, val_accuracy=val_accuracy,
             elapsed_s=time.perf_counter() - start,
         ))  # fmt: skip
         emit(finished[-1])

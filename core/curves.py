@@ -1,0 +1,30 @@
+"""What a run has said of itself, as curves over its steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.records import EpochFinished, Event, StepFinished
+
+STEP_CURVES = ("loss", "lr", "gradient_norm", "largest_logit", "reviews_per_s")
+EPOCH_CURVES = ("train_loss", "val_loss", "val_accuracy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One quantity of a run, `values[i]` at `steps[i]`."""
+
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+def curves(events: Sequence[Event]) -> dict[str, Curve]:
+    """A curve for each of `STEP_CURVES` and `EPOCH_CURVES` that the run has; those of epochs have a point at each one's end."""
+    found = {}
+    for kind, names in ((StepFinished, STEP_CURVES), (EpochFinished, EPOCH_CURVES)):
+        said = [event for event in events if isinstance(event, kind)]
+        for name in names:
+            points = [(event.step, value) for event in said if (value := getattr(event, name)) is not None]
+            if points:
+                steps, values = zip(*points, strict=True)
+                found[name] = Curve(steps=steps, values=values)
+    return found
