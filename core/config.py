@@ -61,17 +61,23 @@ def _is_of_type(value: Any, option: Any) -> bool:
     if get_origin(base) is Literal:
         return any(value == choice and type(value) is type(choice) for choice in get_args(base))
     if get_origin(base) is tuple:
-        parts = get_args(base)
-        return isinstance(value, tuple) and len(value) == len(parts) and all(map(_is_of_type, value, parts))
+        parts = _parts(base, value) if isinstance(value, tuple) else None
+        return parts is not None and len(value) == len(parts) and all(map(_is_of_type, value, parts))
     if base is float:
         return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return isinstance(value, base) and not (base is int and isinstance(value, bool))
 
 
+def _parts(base: Any, value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The type of each part of a tuple: its own, or of a tuple of any length the one for all."""
+    parts = get_args(base)
+    return parts[:1] * len(value) if parts[-1] is Ellipsis else parts
+
+
 def _converted(value: Any, option: Any) -> Any:
     base = _base(option)
     if get_origin(base) is tuple:
-        return tuple(map(_converted, value, get_args(base)))
+        return tuple(map(_converted, value, _parts(base, value)))
     return float(value) if base is float else value
 
 
@@ -166,7 +172,8 @@ class DataConfig(Checked):
 
     data: str = "imdb"
     """A name of the catalogue, or the path of a CSV, TSV, JSON lines or Parquet file."""
-    text_column: str = "text"
+    text_column: str | tuple[str, ...] = "text"
+    """The column of a table that holds the text, or several, which are joined by a line break."""
     label_column: str = "label"
     limit: Annotated[int, Bounds(1)] | None = None
     """Use at most so many reviews, drawn by the seed, before they are split."""

@@ -42,6 +42,18 @@ def test_a_preset_travels_as_json(name):
     assert PRESETS[name].__doc__
 
 
+@pytest.mark.parametrize("names", ["text", ("title", "body"), ()])
+def test_one_column_of_text_or_several_travel_as_json(names):
+    config = RunConfig(reviews=DataConfig(text_column=names))
+    assert run_config_from_json(json.loads(json.dumps(to_json(config)))) == config
+
+
+@pytest.mark.parametrize("names", [3, ("title", 3), ["title"]])
+def test_a_column_has_a_name(names):
+    with pytest.raises(ValueError, match="^text_column: got"):
+        DataConfig(text_column=names)
+
+
 def test_presets_differ():
     assert len({json.dumps(to_json(make())) for make in PRESETS.values()}) == len(PRESETS)
 

@@ -54,4 +54,5 @@ def _all_of(config: DataConfig) -> Reviews:
             f"data: got {config.data!r}, expected one of {', '.join(SOURCES)}, or the path of a CSV, TSV, JSON lines or "
             f"Parquet file ({', '.join(table.READERS)})"
         )
-    return preparation.prepare(table.open_table(path), [config.text_column], config.label_column).reviews
+    columns = (config.text_column,) if isinstance(config.text_column, str) else config.text_column
+    return preparation.prepare(table.open_table(path), columns, config.label_column).reviews

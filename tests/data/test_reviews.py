@@ -64,6 +64,13 @@ def test_a_path_is_read_as_a_table(tmp_path):
     )
 
 
+def test_several_columns_of_text_are_one_review(tmp_path):
+    path = tmp_path / "hotel.csv"
+    path.write_text("title;body;stars\nClean;We slept well.;5\nNever;It was damp.;1\n")
+    hotel = reviews.load(DataConfig(data=str(path), text_column=("title", "body"), label_column="stars"), seed=0)
+    assert hotel.texts == ["Clean\nWe slept well.", "Never\nIt was damp."]
+
+
 @pytest.mark.parametrize("entry", SOURCES.values(), ids=SOURCES)
 def test_every_source_of_the_catalogue_exists(entry):
     assert callable(entry.resolve())
