@@ -4,12 +4,16 @@ torch is imported when the first model is opened, not before, so that a page pai
 """
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from core.artifact import Model, model_folders, open_model, read_predictions
+from core.data import preparation, uploads
+from core.data.preparation import Prepared
+from core.data.table import Table, read_content
 from core.records import Reading
 from ui import examples as examples_by_rule
 
@@ -52,6 +56,16 @@ def examples() -> dict[str, str]:
     return examples_by_rule.choose(split(imdb()).test)
 
 
+def table(id: str) -> Table:
+    """The table of an upload, which nobody may change; ValueError if there is no upload of that id."""
+    return _table(uploads.find(id).id)
+
+
+def prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prepared:
+    """The usable reviews of an upload; ValueError for what `preparation.prepare` refuses."""
+    return _prepared(uploads.find(id).id, text_columns, label_column)
+
+
 def _folder(name: str) -> str:
     folders = model_folders()
     if name not in folders:
@@ -79,6 +93,17 @@ def _read(folder: str, changed: int, text: str, windows: bool) -> Reading:
     from core.inspection.reading import read
 
     return read(opened, text, windows=windows)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the table…")
+def _table(id: str) -> Table:
+    upload = uploads.find(id)
+    return replace(read_content(upload.path.name, upload.path.read_bytes()), name=upload.name)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Looking through the reviews…")
+def _prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prepared:
+    return preparation.prepare(_table(id), text_columns, label_column)
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the predictions…")

@@ -39,6 +39,8 @@ class Prepared:
     reviews: Reviews
     rows: list[int]
     dropped: list[Dropped]
+    changed: tuple[str, ...]
+    """Sentences without full stop on labels taken for one and on rows left out."""
 
     def balance(self) -> dict[str, int]:
         """Number of reviews of each class."""
@@ -93,7 +95,7 @@ def prepare(table: Table, text_columns: Sequence[str], label_column: str) -> Pre
         label_names=classes.names,
         notes=(*table.assumed, *classes.said, *said),
     )
-    return Prepared(reviews=reviews, rows=rows, dropped=dropped)
+    return Prepared(reviews=reviews, rows=rows, dropped=dropped, changed=(*classes.said, *said))
 
 
 def _joined(cells: Sequence[object]) -> str | None:
