@@ -341,9 +341,8 @@ def read_events(folder: Path, offset: int = 0) -> tuple[list[Event], int]:
 
 def last_event(folder: Path) -> Event | None:
     """The last event that is whole, None before the first."""
-    lines = _tail_bytes(folder / "events.jsonl").rpartition(b"\n")[0]
-    events = _events(lines)
-    return events[-1] if events else None
+    lines = _tail_bytes(folder / "events.jsonl").rpartition(b"\n")[0].splitlines()
+    return next((event for line in reversed(lines) if (event := _event(line)) is not None), None)
 
 
 def _events(lines: bytes) -> list[Event]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,8 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME_LENGTH = 200
+TITLE_LENGTH = 40
+"""Characters of a name in a title."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
+GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
+"""What `jobs.new_id` makes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +51,38 @@ class Run:
     """What in the folder cannot be read, a sentence each."""
 
     @property
+    def is_run(self) -> bool:
+        """False for a model whose run is not here: it has no events and no log, and is not renamed, stopped or deleted."""
+        return self.model != self.folder
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process lived when it was read."""
+        return self.state in ("queued", "running")
+
+    @property
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Figures of the stored weights on each side that was measured: validation, test."""
-        metrics = self.record.get("metrics")
-        return metrics if isinstance(metrics, dict) else {}
+        metrics = self.recorded("metrics")
+        return {side: of for side, of in metrics.items() if isinstance(of, dict)} if isinstance(metrics, dict) else {}
+
+    def recorded(self, *path: str) -> Any:
+        """What stands in the model's run.json where `path` leads to; None if it leads nowhere."""
+        value: Any = self.record
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    def figure(self, *path: str) -> float | None:
+        """The same, if it is a finite number."""
+        value = self.recorded(*path)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and abs(value) <= sys.float_info.max else None
+
+    @cached_property
+    def last_event(self) -> Event | None:
+        """What the run said last when this is first asked."""
+        return jobs.last_event(self.folder)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
@@ -85,6 +120,46 @@ def read(id: str, root: Path | None = None) -> Run:
     if run is None:
         raise ValueError(f"the run {id!r} has just been deleted")
     return run
+
+
+def read_model(folder: Path) -> Run:
+    """A model whose run is not here, as a run that succeeded when the model was finished.
+
+    Its id is the path of a model, which no run's can be, since a folder's name has no slash.
+    """
+    problems: list[str] = []
+    record = _json(folder / "run.json", problems)
+    return Run(
+        id=f"models/{folder.name}",
+        folder=folder,
+        name=folder.name,
+        created=_time(record.get("finished"), "run.json", folder, problems),
+        state="succeeded",
+        config=_config(record.get("config"), problems),
+        model=folder,
+        record=record,
+        problems=tuple(problems),
+    )
+
+
+def names(root: Path | None = None) -> dict[str, str]:
+    """What each run is called, by id."""
+    return {folder.name: _name(folder, []) for folder in _folders(root or runs_root())}
+
+
+def titles(names: Mapping[str, str]) -> dict[str, str]:
+    """A text to choose each id by, no two alike: its name, shortened, and the end of its id. Data, as names are."""
+    found = {id: _title(id, name) for id, name in names.items()}
+    times = Counter(found.values())
+    return {id: title if times[title] == 1 else f"{title} ({id})" for id, title in found.items()}
+
+
+def _title(id: str, name: str) -> str:
+    short = name if len(name) <= TITLE_LENGTH else f"{name[: TITLE_LENGTH - 1]}…"
+    if name == id.rpartition("/")[2]:
+        return short
+    given = GIVEN_ID.fullmatch(id)
+    return f"{short} · {given[1] if given else id}"
 
 
 def rename(id: str, name: str, root: Path | None = None) -> None:
@@ -125,18 +200,22 @@ def compare(runs: Sequence[Run]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    knobs = [{} if run.config is None else _knobs(to_json(run.config)) for run in runs]
-    names = list(dict.fromkeys(name for known in knobs for name in known))
-    known = [values for run, values in zip(runs, knobs, strict=True) if run.config is not None]
-    differing = [name for name in names if len({repr(values.get(name)) for values in known}) > 1]
-    rows = [
-        {"name": run.name, "state": run.state} | {name: values[name] for name in differing if name in values} | _figures(run)
-        for run, values in zip(runs, knobs, strict=True)
-    ]
+    differing = differences(runs)
+    rows = [{"name": run.name, "state": run.state} | differing[run.id] | _figures(run) for run in runs]
+    knobs = dict.fromkeys(name for values in differing.values() for name in values)
     figures = [f"{side}.{figure}" for side in ("validation", "test") for figure in FIGURES]
     index = pd.Index([run.id for run in runs], name="id", dtype="str")
-    frame = pd.DataFrame(rows, index=index, columns=["name", "state", *differing, *figures, *RATES], dtype=object)
+    frame = pd.DataFrame(rows, index=index, columns=["name", "state", *knobs, *figures, *RATES], dtype=object)
     return frame.where(frame.notna(), pd.NA).convert_dtypes()
+
+
+def differences(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """The knobs in which the runs differ, by dotted name, for each id: those that the run has, in one order for all."""
+    knobs = {run.id: {} if run.config is None else _knobs(to_json(run.config)) for run in runs}
+    known = [knobs[run.id] for run in runs if run.config is not None]
+    names = dict.fromkeys(name for values in known for name in values)
+    differing = [name for name in names if len({repr(values.get(name)) for values in known}) > 1]
+    return {id: {name: values[name] for name in differing if name in values} for id, values in knobs.items()}
 
 
 def _knobs(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -152,7 +231,7 @@ def _knobs(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _figures(run: Run) -> dict[str, Any]:
     measured = {f"{side}.{name}": values.get(name) for side, values in run.metrics.items() for name in FIGURES}
-    return measured | {name: run.record.get("training", {}).get(name) for name in RATES}
+    return measured | {name: run.recorded("training", name) for name in RATES}
 
 
 def _folders(root: Path) -> list[Path]:
@@ -162,23 +241,29 @@ def _folders(root: Path) -> list[Path]:
 def _read(folder: Path) -> Run | None:
     """None for a folder that has been moved away meanwhile."""
     problems: list[str] = []
-    request, name = _json(folder / "request.json", problems), _json(folder / "name.json", problems)
+    request, name = _json(folder / "request.json", problems), _name(folder, problems)
     model = folder / "model"
     record = _json(model / "run.json", problems)
     try:
         return Run(
             id=folder.name,
             folder=folder,
-            name=str(name.get("name") or request.get("title") or folder.name),
-            created=_created(folder, request, problems),
+            name=name,
+            created=_time(request.get("created"), "request.json", folder, problems),
             state=jobs.state(folder),
-            config=_config(folder, record, problems),
+            config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
             model=model if record else None,
             record=record,
-            problems=tuple(problems),
+            problems=tuple(dict.fromkeys(problems)),
         )
     except FileNotFoundError:
         return None
+
+
+def _name(folder: Path, problems: list[str]) -> str:
+    given, asked = _json(folder / "name.json", problems).get("name"), _json(folder / "request.json", problems).get("title")
+    name = " ".join(str(given or asked or folder.name).split())
+    return name.encode("utf-8", "replace").decode()  # JSON can hold half a sign, which no page can show
 
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:
@@ -196,20 +281,18 @@ def _json(path: Path, problems: list[str]) -> dict[str, Any]:
     return values
 
 
-def _created(folder: Path, request: dict[str, Any], problems: list[str]) -> datetime:
-    """When the run was asked for; where that cannot be read, when its folder last changed."""
-    written = request.get("created")
+def _time(written: Any, file: str, folder: Path, problems: list[str]) -> datetime:
+    """What was written in `file`; where that is no time, when `folder` last changed."""
     if written is not None:
         try:
             return datetime.fromisoformat(str(written)).astimezone(UTC)
-        except ValueError as error:
-            problems.append(f"request.json cannot be read ({error})")
+        except (ValueError, OverflowError) as error:
+            problems.append(f"{file} cannot be read ({error})")
     return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
-def _config(folder: Path, record: dict[str, Any], problems: list[str]) -> RunConfig | None:
+def _config(values: Any, problems: list[str]) -> RunConfig | None:
     """The configuration as it was asked for; of a folder without it, as the model has it, with what the data settled."""
-    values = _json(folder / "config.json", problems) or record.get("config")
     if not values:
         return None
     try:

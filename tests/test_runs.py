@@ -109,14 +109,91 @@ def test_an_empty_folder_is_a_run_that_was_interrupted_and_a_file_is_none(tmp_pa
     assert (run.state, run.config, run.model, run.events, run.metrics) == ("interrupted", None, None, (), {})
 
 
-@pytest.mark.parametrize("model_json", ['{"metrics": [1]}', '{"config": [1]}', "[]", "null"])
+@pytest.mark.parametrize(
+    "model_json", ['{"metrics": [1]}', '{"metrics": {"test": 3}}', '{"training": [1]}', '{"config": [1]}', "[]", "null"]
+)
 def test_a_strange_record_does_not_stop_a_comparison(tmp_path, model_json):
     folder = make(tmp_path, "a", None, 0.5)
     (folder / "model" / "run.json").write_text(model_json)
     assert runs.compare(runs.all_runs(tmp_path))["validation.accuracy"].isna().all()
 
 
+def test_a_figure_is_a_finite_number_or_none(tmp_path):
+    folder = make(tmp_path, "a", None, 0.5)
+    record = {"n": 3, "x": {"share": 0.25, "yes": True, "text": "4", "none": None}}
+    (folder / "model" / "run.json").write_text(
+        json.dumps(record)[:-1] + ', "nan": NaN, "inf": Infinity, "huge": 1' + "0" * 400 + "}"
+    )
+    run = runs.read("a", tmp_path)
+    assert run.figure("n") == 3 and run.figure("x", "share") == 0.25 and run.recorded("x", "text") == "4"
+    for path in (("x",), ("x", "yes"), ("x", "text"), ("x", "none"), ("n", "x"), ("y", "z"), ("nan",), ("inf",), ("huge",)):
+        assert run.figure(*path) is None
+
+
+def test_a_model_without_its_run_reads_as_one_that_succeeded(tmp_path):
+    trained = make(tmp_path / "runs", "mine", None, 0.75) / "model"
+    trained.rename(tmp_path / "mine")
+    record = json.loads((tmp_path / "mine" / "run.json").read_text())
+    record |= {"finished": "2026-05-01T12:00:00+00:00", "config": to_json(RunConfig())}
+    (tmp_path / "mine" / "run.json").write_text(json.dumps(record))
+    (tmp_path / "mine" / "config.json").write_text('{"model_type": "the network\'s own"}')
+    model = runs.read_model(tmp_path / "mine")
+    assert (model.id, model.name, model.folder, model.model) == ("models/mine", "mine", tmp_path / "mine", tmp_path / "mine")
+    assert (model.state, model.config, model.problems, model.is_run) == ("succeeded", RunConfig(), (), False)
+    assert model.created == datetime(2026, 5, 1, 12, tzinfo=UTC)
+    assert model.figure("metrics", "validation", "accuracy") == 0.75 and model.events == ()
+    assert runs.read("mine", tmp_path / "runs").is_run
+    with pytest.raises(ValueError, match="there is no run"):
+        runs.delete(model.id, tmp_path)
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_a_damaged_model_says_so(tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "run.json").write_text('{"finished": "soon", "config": {"model": 3}}')
+    assert [problem[:26] for problem in runs.read_model(tmp_path / "m").problems] == [
+        "run.json cannot be read (I", "the configuration is of an"
+    ]  # fmt: skip
+
+
 # Names
+
+
+def test_names_are_read_without_the_rest(tmp_path):
+    for id in "ab":
+        make(tmp_path, id)
+    runs.rename("b", "<b>x</b>", tmp_path)
+    assert runs.names(tmp_path) == {"a": "a", "b": "<b>x</b>"}
+
+
+GIVEN = "20260501-120000-123456-1a2b"
+
+
+@pytest.mark.parametrize(
+    ("names", "titles"),
+    [
+        ({GIVEN: "first"}, ["first · 1a2b"]),
+        ({GIVEN: GIVEN, "b": "b", "models/m": "m"}, [GIVEN, "b", "m"]),
+        ({"b": "first", "c": "first"}, ["first · b", "first · c"]),
+        ({GIVEN: "x" * 200}, ["x" * 39 + "… · 1a2b"]),
+        ({GIVEN: "a", GIVEN.replace("1200", "1300"): "a"}, [f"a · 1a2b ({GIVEN})", "a · 1a2b (20260501-130000-123456-1a2b)"]),
+        ({"m": "m", "models/m": "m"}, ["m (m)", "m (models/m)"]),
+        ({"c": "x" * 50 + "c", "d" + "x" * 60: "x" * 50 + "d"}, ["x" * 39 + "… · c", "x" * 39 + "… · d" + "x" * 60]),
+        ({}, []),
+    ],
+)
+def test_a_title_is_a_name_that_no_other_has(names, titles):
+    assert list(runs.titles(names).items()) == list(zip(names, titles, strict=True))
+
+
+def test_ids_that_are_given_are_shortened():
+    id = jobs.new_id()
+    assert runs.titles({id: "x"}) == {id: f"x · {id[-4:]}"}
+
+
+def test_half_a_sign_in_a_name_can_be_shown(tmp_path):
+    (make(tmp_path, "a") / "name.json").write_text('{"name": "a\\ud800\\n b"}')
+    assert runs.read("a", tmp_path).name == runs.names(tmp_path)["a"] == "a? b"
 
 
 @pytest.mark.parametrize("name", ["<a href=x>", "../../etc", "$x$ *b* :red[x]", "影 ❤", "a" * 200])
@@ -207,6 +284,18 @@ def test_runs_are_compared_by_what_differs_then_by_figures(tmp_path):
     assert table["validation.accuracy"]["c"] is pd.NA
     assert table["state"].to_dict() == {"a": "succeeded", "b": "succeeded", "c": "failed", "d": "succeeded"}
     assert table["train_s"]["a"] == 3.0 and table["test.accuracy"].isna().all()
+
+
+def test_what_differs_is_told_of_each_run_that_has_it(tmp_path):
+    base = RunConfig()
+    make(tmp_path, "a", base, minute=3)
+    make(tmp_path, "b", replace(base, model=BiLSTMArchitecture()), minute=2)
+    make(tmp_path, "c", None, minute=1)
+    found = runs.differences(runs.all_runs(tmp_path))
+    assert list(found) == ["a", "b", "c"] and found["c"] == {}
+    assert found["a"]["model.kind"] == "encoder" and found["b"]["model.kind"] == "bilstm"
+    assert "model.n_heads" in found["a"] and "model.n_heads" not in found["b"] and "model.max_len" not in found["a"]
+    assert runs.differences([runs.read("a", tmp_path)]) == {"a": {}}
 
 
 def test_equal_names_stay_two_rows(tmp_path):
