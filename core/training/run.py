@@ -1,5 +1,6 @@
 """From a configuration to an artefact: load, split, tokenise, fit, store, measure what was stored."""
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -173,9 +174,22 @@ def _record(
             "reviews_per_s": fitted.rates.reviews_per_s,
             "tokens_per_s": fitted.rates.tokens_per_s,
         },
+        "peak_memory": _peak_memory(execution.device),
         "hardware": machine.hardware(execution.device),
         "versions": machine.versions(),
     }
+
+
+def _peak_memory(device: str) -> dict[str, Any]:
+    """The most memory that this process held until now, in bytes, with the counter that says so; without one, none.
+
+    On a GPU it is what tensors took there, elsewhere all that was resident, libraries and reviews with it.
+    """
+    if device == "cuda":
+        return {"bytes": torch.cuda.max_memory_allocated(), "source": "torch.cuda.max_memory_allocated"}
+    status = Path("/proc/self/status")  # ru_maxrss would begin with what the parent held
+    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.is_file() else None
+    return {"bytes": 1024 * int(found[1]), "source": "VmHWM"} if found else {"bytes": None, "source": None}
 
 
 def _metrics(frame: pd.DataFrame) -> dict[str, Any]:

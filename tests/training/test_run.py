@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,14 @@ def test_it_learned(made):
     run = made.model.run
     assert run["metrics"]["test"]["accuracy"] > 0.75
     assert run["epochs"][-1]["train_loss"] < run["epochs"][0]["train_loss"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux keeps count of a process's peak memory")
+def test_peak_memory_is_that_of_the_process_up_to_then(made):
+    peak = made.model.run["peak_memory"]
+    (now,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    weights = 4 * made.model.run["n_parameters"]
+    assert peak["source"] == "VmHWM" and weights < peak["bytes"] <= 1024 * int(now) < 100 * peak["bytes"]
 
 
 def test_nothing_half_done_is_left(made):
