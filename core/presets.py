@@ -1,7 +1,7 @@
 """Whole configurations by name, each a function without arguments; its docstring is what a person reads."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, TrainingConfig
 
@@ -85,3 +85,31 @@ def preset(name: str) -> RunConfig:
     if name not in PRESETS:
         raise ValueError(f"preset: got {name!r}, expected one of {', '.join(PRESETS)}")
     return PRESETS[name]()
+
+
+def flags(name: str, config: RunConfig) -> list[str]:
+    """What `python -m core train` is given for `config`: the preset of that name, and each knob that differs from it.
+
+    ValueError for a configuration whose network is of another kind, and for column names that a command line takes for flags.
+    """
+    base = preset(name)
+    if type(config.model) is not type(base.model):
+        raise ValueError(f"preset: got {name!r}, a {base.model.kind}, for a {config.model.kind}; expected one of the same kind")
+    words = ["--preset", name]
+    for part in fields(config):
+        ours, theirs = getattr(config, part.name), getattr(base, part.name)
+        for knob in fields(ours):
+            if (value := getattr(ours, knob.name)) != getattr(theirs, knob.name):
+                words += _flag(knob.name.replace("_", "-"), value)
+    return words
+
+
+def _flag(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    if isinstance(value, tuple):
+        taken = [part for part in value if str(part).startswith("-")]
+        if taken:
+            raise ValueError(f"{name}: got {taken[0]!r} among several names, expected none that starts with a dash; rename it")
+        return [f"--{name}", *map(str, value)]
+    return [f"--{name}={value}"] if str(value).startswith("-") else [f"--{name}", str(value)]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,9 @@ import pytest
 
 from core.__main__ import main
 from core.artifact import ROOT
+from core.config import DataConfig, RunConfig
+from core.presets import PRESETS, flags, preset
+from core.records import Cancelled
 from tests import small_models
 
 PROBES = json.loads((Path(__file__).parent / "probes.json").read_text(encoding="utf-8"))
@@ -235,3 +239,25 @@ def test_training_never_writes_into_a_folder_that_is_a_model(capsys, models, tab
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert "there is a model already" in refusal(capsys, "train", "--preset", "tiny", "--data", table, "--out", folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def _changed(name: str) -> RunConfig:
+    """A preset with every knob turned, as far as one can be turned without asking for another kind of network."""
+    base = preset(name)
+    model = {"max_len": 77, "token_dropout": 0.05, "truncation": "head+tail", "vocab_size": 123}
+    if base.model.kind == "encoder":
+        model |= {"residual": False, "embedding_scale": not base.model.embedding_scale, "norm": "pre", "positional": "none"}
+    return RunConfig(
+        model=replace(base.model, **model),
+        reviews=DataConfig(data="a b/$x.csv", text_column=("the title", "body"), label_column="-stars", limit=None),
+        training=replace(base.training, betas=(0.8, 0.99), clip_norm=None, lr=1e-5, epochs=2, schedule="linear"),
+    )
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("change", [preset, _changed], ids=["as it is", "changed"])
+def test_the_flags_of_a_configuration_are_read_as_that_configuration(name, change, tmp_path, monkeypatch):
+    heard = []
+    monkeypatch.setattr("core.training.run.train", lambda config, *_: heard.append(config) or Cancelled())
+    assert main(["train", *flags(name, change(name)), "--out", str(tmp_path / "run")]) == 0
+    assert heard == [change(name)]

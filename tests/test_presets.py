@@ -1,11 +1,13 @@
 """Presets are configurations that can be built, and the shipped models are what their presets say."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.artifact import model_folders, read_run
 from core.catalog import BACKENDS, POSITIONAL
-from core.config import run_config_from_json, to_json
-from core.presets import PRESETS, encoder_small, preset
+from core.config import DataConfig, run_config_from_json, to_json
+from core.presets import PRESETS, encoder_small, flags, preset
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -31,3 +33,28 @@ def test_encoder_small_is_the_encoder_of_article_a():
 def test_a_shipped_model_is_its_preset(kind):
     shipped = run_config_from_json(read_run(model_folders()[f"imdb-{kind}"])["config"])
     assert shipped == preset(f"{kind}-best")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_needs_no_flag_but_its_name(name):
+    assert flags(name, preset(name)) == ["--preset", name]
+
+
+def test_flags_name_what_differs_alone():
+    base = encoder_small()
+    config = replace(
+        base, model=replace(base.model, residual=False, n_layers=2), training=replace(base.training, clip_norm=None)
+    )
+    assert flags("encoder-small", config) == [
+        "--preset", "encoder-small", "--n-layers", "2", "--no-residual", "--clip-norm", "None",
+    ]  # fmt: skip
+
+
+def test_flags_of_another_kind_of_network_are_refused():
+    with pytest.raises(ValueError, match="preset: got 'bilstm', a bilstm, for a encoder"):
+        flags("bilstm", encoder_small())
+
+
+def test_several_names_that_look_like_flags_are_refused():
+    with pytest.raises(ValueError, match="text-column: got '-b' among several names"):
+        flags("tiny", replace(preset("tiny"), reviews=DataConfig(text_column=("a", "-b"), limit=5_000)))
