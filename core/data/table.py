@@ -1,23 +1,24 @@
 """Tables that people bring: CSV, TSV, JSON lines and Parquet files, read as they are, with what was assumed."""
 
-import io
 import json
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
-from core.data import delimited
+from core.data import delimited, parquet
 from core.data.columns import distinct_names
 from core.data.encoding import decode
 from core.data.labels import known_classes
 from core.data.reviews import Reviews
 
 MAX_UPLOAD_BYTES = 20_000_000
+MAX_UNPACKED_BYTES = 400_000_000
+"""Of an uploaded Parquet file, whose cells may be a million times the size of the file."""
 _MAGIC = {
     b"PK\x03\x04": "an Excel workbook or another ZIP archive; save the sheet as CSV, UTF-8",
     b"PK\x05\x06": "an empty ZIP archive; save the table as CSV, UTF-8",
@@ -38,13 +39,33 @@ class Table:
 
 
 def read_upload(name: str, content: bytes) -> Table:
-    """The table in a file that was uploaded. More than `MAX_UPLOAD_BYTES` are a ValueError; see `read_content`."""
-    if len(content) > MAX_UPLOAD_BYTES:
+    """The table in a file that was uploaded; see `read_content`.
+
+    More than `MAX_UPLOAD_BYTES`, or `MAX_UNPACKED_BYTES` once a Parquet file is unpacked, are a ValueError.
+    """
+    _refuse_large(name, len(content), MAX_UPLOAD_BYTES, "by upload")
+    if _suffix(name) == ".parquet":
+        with _named(name):
+            unpacked = parquet.unpacked_bytes(content, MAX_UNPACKED_BYTES)
+        _refuse_large(name, unpacked, MAX_UNPACKED_BYTES, "once it is unpacked")
+    return read_content(name, content)
+
+
+def _refuse_large(name: str, n: int, most: int, when: str) -> None:
+    if n > most:
         raise ValueError(
-            f"{name}: got {len(content) / 1e6:.1f} MB, expected at most {MAX_UPLOAD_BYTES / 1e6:.0f} MB by upload; "
+            f"{name}: got {n / 1e6:,.1f} MB {when}, expected at most {most / 1e6:.0f} MB; "
             f"use a smaller file, or give its path to the command line"
         )
-    return read_content(name, content)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """What is refused inside names its file."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def open_table(path: Path) -> Table:
@@ -77,10 +98,8 @@ def _content(path: Path) -> bytes:
 
 def _read(name: str, content: bytes) -> tuple[pd.DataFrame, list[str]]:
     _refuse_suffix(name)
-    try:
+    with _named(name):
         frame, assumed = READERS[_suffix(name)](content)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
     if frame.empty:
         raise ValueError(f"{name}: got a table without rows, expected one for each review")
     return frame, assumed
@@ -161,10 +180,7 @@ def _without_equal_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_parquet(content: bytes) -> tuple[pd.DataFrame, list[str]]:
-    try:
-        return pd.read_parquet(io.BytesIO(content)), []
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"this is no readable Parquet file: {' '.join(str(error).split())}") from error
+    return parquet.read(content), []
 
 
 READERS: dict[str, Callable[[bytes], tuple[pd.DataFrame, list[str]]]] = {

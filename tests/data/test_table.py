@@ -109,7 +109,7 @@ def test_a_table_by_path_may_be_larger_than_an_upload(tmp_path):
     path.write_text("text,label\n" + f"{'long review ' * 2083},1\n" * 1000)
     assert path.stat().st_size > 24.9e6
     assert len(table.open_table(path).frame) == 1000
-    with pytest.raises(ValueError, match="large.csv: got 25.0 MB, expected at most 20 MB by upload; use a smaller file"):
+    with pytest.raises(ValueError, match="large.csv: got 25.0 MB by upload, expected at most 20 MB; use a smaller file"):
         table.read_upload("large.csv", path.read_bytes())
     assert table.MAX_UPLOAD_BYTES == 20_000_000
 

@@ -82,7 +82,7 @@ def test_a_name_is_data_and_never_a_path(root, name):
         ("reviews.csv", b"PK\x03\x04rest", "an Excel workbook"),
         ("reviews.csv", b"text,label\n", "a table without rows"),
         ("reviews.csv", b"", "the file is empty"),
-        ("big.csv", b"x" * (table.MAX_UPLOAD_BYTES + 1), "got 20.0 MB, expected at most 20 MB"),
+        ("big.csv", b"x" * (table.MAX_UPLOAD_BYTES + 1), "got 20.0 MB by upload, expected at most 20 MB"),
     ],
 )
 def test_what_is_no_table_is_refused_and_not_kept(root, name, content, sentence):

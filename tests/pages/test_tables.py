@@ -95,7 +95,7 @@ def test_an_unknown_address_is_a_sentence():
     [
         ("a.csv", b"text,label\n", "a table without rows"),
         ("<i>.csv", b"PK\x03\x04 an Excel file", "an Excel workbook"),
-        ("a.csv", b"x" * 25_000_000, "got 25\\.0 MB\\, expected at most 20 MB"),
+        ("a.csv", b"x" * 25_000_000, "got 25\\.0 MB by upload\\, expected at most 20 MB"),
     ],
 )
 def test_what_is_refused_leaves_the_former_choice(name, content, sentence):
