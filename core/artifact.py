@@ -59,13 +59,18 @@ class Model:
         return tuple(self.network.config.id2label[i] for i in range(self.network.config.num_labels))
 
 
-def model_folders(root: Path | None = None) -> dict[str, Path]:
-    """Folders that hold a model, by name: those under models/ and those that runs have made, by the id of the run.
+def models_root() -> Path:
+    """Where models are whose runs are not here: models/, or the folder that the environment variable ATTENTION_LAB_MODELS
+    names."""
+    return Path(os.environ.get("ATTENTION_LAB_MODELS", ROOT / "models"))
 
-    The environment variable ATTENTION_LAB_MODELS names another root than models/; one that is given is the only one. Of
-    equal names the one under models/ counts.
+
+def model_folders(root: Path | None = None) -> dict[str, Path]:
+    """Folders that hold a model, by name: those under `models_root()` and those that runs have made, by the id of the run.
+
+    A root that is given is the only one. Of equal names the one under `models_root()` counts.
     """
-    shipped = root or Path(os.environ.get("ATTENTION_LAB_MODELS", ROOT / "models"))
+    shipped = root or models_root()
     trained = [] if root else sorted(runs_root().glob("*/model"))
     folders = {folder.parent.name: folder for folder in trained} | {folder.name: folder for folder in shipped.glob("*")}
     return {name: folder for name, folder in sorted(folders.items()) if (folder / "run.json").is_file()}

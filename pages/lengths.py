@@ -17,7 +17,7 @@ names = controls.models("lengths_models", most=5, default=5)
 found = {}
 for name in names:
     with panels.refusals():
-        found[name] = lengths.on_test(loaders.predictions(name))
+        found[loaders.model_title(name)] = lengths.on_test(loaders.predictions(name))
 if not found:
     st.info("Choose a model whose test predictions are on record.")
     st.stop()

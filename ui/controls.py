@@ -1,5 +1,7 @@
 """Widgets that choose what a page shows. A choice worth sharing lives in the URL, under a key that names its page."""
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+
 import streamlit as st
 
 from core.artifact import Model
@@ -49,9 +51,54 @@ def readers() -> tuple[list[str], bool]:
 
 def models(key: str, most: int, default: int) -> list[str]:
     """Names of the chosen models, `most` of them at most, at first the first `default`."""
-    names = loaders.model_names()
-    chosen = st.multiselect("Models", names, default=names[:default], max_selections=most, key=key, bind="query-params")
-    return [name for name in chosen if name in names][:most]
+    titles = loaders.model_titles()
+    return several("Models", titles, key, most, list(titles)[:default])
+
+
+def several(label: str, titles: Mapping[str, str], key: str, most: int, default: Sequence[str] = ()) -> list[str]:
+    """The chosen ids of those that `titles` calls by name, `most` of them at most. The URL holds them under `key`."""
+    wanted = _chosen(key, titles, default)[:most]
+    if st.session_state.get(key) != wanted:
+        st.session_state[key] = wanted
+    return st.multiselect(
+        label, list(titles), format_func=_called(titles), max_selections=most, key=key, on_change=_note, args=(key,)
+    )
+
+
+def one(label: str, titles: Mapping[str, str], key: str) -> str:
+    """The chosen id of those that `titles` calls by name, at first the first. The URL holds it under `key`."""
+    wanted = (_chosen(key, titles, ()) or list(titles))[0]
+    if st.session_state.get(key) != wanted:
+        st.session_state[key] = wanted
+    return st.selectbox(label, list(titles), format_func=_called(titles), key=key, on_change=_note, args=(key,))
+
+
+def _called(titles: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda id: titles.get(id, id)
+
+
+def _chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[str]:
+    """The ids of the URL, else those chosen last in this session, else `default`.
+
+    `bind` would write titles into the URL instead: a renamed run would be lost, and of two alike the first taken.
+    """
+    noted = st.query_params.get_all(key) if key in st.query_params else st.session_state.get(f"{key}_noted")
+    if noted is None:
+        return list(default)
+    _remember(key, noted)
+    found = [id for id in dict.fromkeys(noted) if id in known]
+    return found or (list(default) if any(noted) else [])
+
+
+def _note(key: str) -> None:
+    chosen = st.session_state[key]
+    _remember(key, [chosen] if isinstance(chosen, str) else chosen)
+
+
+def _remember(key: str, ids: Sequence[str]) -> None:
+    st.session_state[f"{key}_noted"] = list(ids)
+    if st.query_params.get_all(key) != (list(ids) or [""]):
+        st.query_params[key] = list(ids) or ""
 
 
 def view(model: Model, reading: Reading) -> View:

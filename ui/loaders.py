@@ -10,11 +10,15 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from core.artifact import Model, model_folders, open_model, read_predictions
+from core import curves as curves_of
+from core import runs as runs_on_disk
+from core.artifact import Model, model_folders, models_root, open_model, read_predictions
+from core.curves import Curve
 from core.data import preparation, uploads
 from core.data.preparation import Prepared
 from core.data.table import Table, read_content
 from core.records import Reading
+from core.runs import Run
 from ui import examples as examples_by_rule
 
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
@@ -27,6 +31,31 @@ def model_names() -> list[str]:
     """Names of the models that can be opened, the shipped ones first."""
     names = model_folders()
     return [name for name in SHIPPED if name in names] + sorted(name for name in names if name not in SHIPPED)
+
+
+def model_titles() -> dict[str, str]:
+    """What to call each of `model_names`: of a run's model the run's name and the end of its id. Data, never markup."""
+    called, folders = runs_on_disk.names(), model_folders()
+    own = {name: name if folder.name == name else called.get(name, name) for name, folder in folders.items()}
+    titles = runs_on_disk.titles(own)
+    return {name: titles[name] for name in model_names()}
+
+
+def model_title(name: str) -> str:
+    """What to call one model; its name if it has gone meanwhile."""
+    return model_titles().get(name, name)
+
+
+def runs() -> list[Run]:
+    """Every run and every model that came without one, the newest first, as they are at this moment."""
+    found = runs_on_disk.all_runs() + [runs_on_disk.read_model(folder) for folder in model_folders(models_root()).values()]
+    return sorted(found, key=lambda run: (run.created, run.id), reverse=True)
+
+
+def curves(run: Run) -> dict[str, Curve]:
+    """What a run has said of itself until now, as curves."""
+    events = run.folder / "events.jsonl"
+    return _curves(run, str(events), events.stat().st_size if events.is_file() else 0)
 
 
 def model(name: str) -> Model:
@@ -76,6 +105,11 @@ def _folder(name: str) -> str:
 def _changed(folder: str) -> int:
     """When a file of the folder was last written, so that a model trained anew is opened anew."""
     return max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _curves(_run: Run, events: str, size: int) -> dict[str, Curve]:
+    return curves_of.curves(_run.events)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -14,7 +14,7 @@ from core.figures.attention import attention_heatmap, thumbnail
 from core.figures.labels import percent, shorten, visible
 from core.records import Prediction, Reading
 from core.words import count_words
-from ui import markdown
+from ui import loaders, markdown
 from ui.review_text import Unit, as_html, units, words_read
 from ui.view import EVEN, View, head_name
 
@@ -59,7 +59,7 @@ def chart(figure: go.Figure, key: str, alt: str) -> None:
 
 def answer(model: Model, reading: Reading) -> None:
     """Class, probability and margin, and how much of the review they rest on."""
-    st.html(_answer(f"{KINDS[model.kind]} · {model.name}", reading.prediction))
+    st.html(_answer(f"{KINDS[model.kind]} · {loaders.model_title(model.name)}", reading.prediction))
     st.markdown(coverage(reading))
     _trust(reading)
 
@@ -146,7 +146,7 @@ def _legend(view: View, shaded: Sequence[Unit]) -> str:
 
 def heads(view: View) -> None:
     """The map of the heads in view, token by token, and beside it a small one of each head."""
-    st.subheader(f"Where {markdown.literal(view.model)} looks")
+    st.subheader(f"Where {markdown.literal(loaders.model_title(view.model))} looks")
     if view.kind == "bilstm":
         _map(view, f"The pooling's weights: one row, which sums to 1. Colour: {_colours(view)}.")
         return
