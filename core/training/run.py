@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from core import artifact
 from core.config import RunConfig, to_json
@@ -29,8 +28,6 @@ from core.training import machine
 from core.training.loop import Examples, Fitted, fit
 from core.training.machine import Execution
 from core.words import count_words
-
-CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +74,9 @@ def train(
     torch.manual_seed(config.training.seed)
     network = build(prepared.config.model, prepared.splits.train.label_names)
     if config.model.kind == "encoder":
-        network.network.checkpointing = _checkpointing(config)
+        network.network.checkpointing = machine.checkpointing(config)
     emit(TrainingStarted(
-        n_parameters=n_parameters(network), n_train=len(prepared.splits.train),
+        n_parameters=machine.n_parameters(network), n_train=len(prepared.splits.train),
         n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
         **asdict(execution),
     ))  # fmt: skip
@@ -90,16 +87,6 @@ def train(
     last = _outcome(prepared, network.cpu(), fitted, out, execution, argv)
     emit(last)
     return last
-
-
-def n_parameters(network: nn.Module) -> int:
-    """Trained numbers of a network."""
-    return sum(parameter.numel() for parameter in network.parameters())
-
-
-def _checkpointing(config: RunConfig) -> bool:
-    knob = config.training.checkpointing
-    return config.model.max_len > CHECKPOINT_BEYOND if knob == "auto" else knob == "on"
 
 
 def _outcome(
@@ -119,7 +106,7 @@ def _store(
     artifact.write_network(partial, network, prepared.tokenizer, prepared.config)
     stored = artifact.load_network(partial)
     predictions = pd.concat([_predictions(stored, prepared, side) for side in ("validation", "test")], ignore_index=True)
-    run = {"n_parameters": n_parameters(network)} | _record(prepared, fitted, predictions, execution, argv)
+    run = {"n_parameters": machine.n_parameters(network)} | _record(prepared, fitted, predictions, execution, argv)
     artifact.write_record(partial, run, predictions)
     partial.rename(folder)
     return TrainingFinished(

@@ -1,0 +1,171 @@
+"""How long a training will take and how much memory, from a moment of its very network on this machine."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from core.config import SPECIAL_TOKENS, Architecture, RunConfig
+from core.data import tokenizer as tokenizers
+from core.data.batches import Cut
+from core.data.splits import SHARES
+from core.networks.bilstm import BiLSTM
+from core.networks.encoder import Encoder
+from core.training.loop import adamw
+from core.training.machine import Execution, checkpointing, n_parameters
+
+SAMPLE = 1_000
+"""Reviews whose tokens are counted."""
+VOCABULARY = 2_000
+"""Entries of the embedding that is tried: a larger one costs the optimiser alone, and that is counted by parameter."""
+TOKENS, OPERATIONS = 2_048, 3e10
+"""A batch that is tried has so many tokens, or fewer where one layer would take more operations than that."""
+REPEATS = 3
+BYTES_PER_PARAMETER = 20
+"""Weight, gradient, both moments of Adam and the copy of the best epoch, in float32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What is known of the reviews before they are all read."""
+
+    n: int
+    n_classes: int
+    tokens: Int[np.ndarray, "sample"]
+    """Lengths of some of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What a training is expected to take."""
+
+    seconds: float
+    """Of steps and validation; starting, reading and tokenising the data come on top."""
+    memory_bytes: int
+    """Of parameters, optimiser and the activations of a full batch; Python and its libraries come on top."""
+    n_parameters: int
+    steps: int
+    execution: Execution
+
+
+def sample(texts: Sequence[str], n_classes: int, vocab_size: int) -> Sample:
+    """Counts the tokens of up to `SAMPLE` reviews, spread evenly, with a tokeniser trained on them alone."""
+    places = np.linspace(0, len(texts) - 1, min(len(texts), SAMPLE)).round().astype(int)
+    drawn = [texts[i] for i in places]
+    tokenizer = tokenizers.train(drawn, vocab_size)
+    tokens = [len(encoding.ids) for encoding in tokenizer.encode_batch(drawn)]
+    return Sample(n=len(texts), n_classes=n_classes, tokens=np.array(tokens))
+
+
+def estimate(config: RunConfig, reviews: Sample) -> Estimate:
+    """Tries the network that `config` describes with one layer and with two, and scales what they take to all of it.
+
+    ValueError if the configuration cannot run here.
+    """
+    execution, cut = Execution.of(config), Cut.of(config.model)
+    lengths = np.array([len(cut.kept(n)) + len(cut.prefix) for n in reviews.tokens.tolist()])
+    model = replace(config.model, n_classes=reviews.n_classes)
+    parameters = n_parameters(network(model, "meta"))
+    steps = config.training.epochs * max(1, round(SHARES["train"] * reviews.n / config.training.batch_size))
+    scored = ((config.training.epochs + 1) * SHARES["validation"] + SHARES["test"]) * reviews.n * lengths.mean()
+    batch = config.training.batch_size * lengths.mean()
+    trained_s, scored_s, held_bytes = _of_all_layers(config, model, execution, lengths)
+    return Estimate(
+        seconds=steps * (batch * trained_s + parameters * _parameter_s(config, execution.device)) + scored * scored_s,
+        memory_bytes=round(BYTES_PER_PARAMETER * parameters + batch * held_bytes),
+        n_parameters=parameters,
+        steps=steps,
+        execution=execution,
+    )
+
+
+def network(model: Architecture, device: str) -> nn.Module:
+    """A network of random weights; on the device "meta" it has none, and is there in no time."""
+    with torch.device(device):
+        return Encoder(model) if model.kind == "encoder" else BiLSTM(model)
+
+
+def _of_all_layers(config: RunConfig, model: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "3"]:
+    """Seconds of training, seconds of scoring and bytes kept for the backward pass, each for one token."""
+    found = []
+    for n_layers in range(1, min(2, model.n_layers) + 1):
+        tried = replace(model, n_layers=n_layers, vocab_size=min(model.vocab_size, VOCABULARY))
+        found.append(_costs(config, tried, execution, lengths))
+    first, layer = found[0], found[-1] - found[0]
+    return first + (model.n_layers - 1) * np.maximum(layer, 0)
+
+
+def _costs(config: RunConfig, tried: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "3"]:
+    """The three of a small network; time at the mean length, memory at the greatest, which is when it is short."""
+    net = network(tried, execution.device)
+    if isinstance(net, Encoder):
+        net.checkpointing = checkpointing(config)
+    chosen = {} if execution.backend is None else {"backend": execution.backend}
+
+    def loss(ids: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+        with torch.autocast(execution.device, torch.bfloat16, enabled=execution.precision == "bfloat16"):
+            logits = net.train()(ids, **chosen)[0]
+        return F.cross_entropy(logits.float(), torch.zeros(len(ids), dtype=torch.long, device=ids.device))
+
+    @torch.no_grad()
+    def score(ids: Int[Tensor, "B T"]) -> None:
+        net.eval()(ids)
+
+    mean, longest = round(lengths.mean()), int(lengths.max())
+    tokens = min(TOKENS, max(mean, OPERATIONS / (6 * n_parameters(net))))
+    ids = _ids(max(1, round(tokens / mean)), mean, tried.vocab_size, execution.device)
+    two, three = (_kept_bytes(loss, _ids(n, longest, tried.vocab_size, execution.device)) for n in (2, 3))
+    return np.array([
+        _seconds(lambda: loss(ids).backward(), execution.device) / ids.numel(),
+        _seconds(lambda: score(ids), execution.device) / ids.numel(),
+        (three - two) / longest,  # which leaves out what is kept once, such as weights in another precision
+    ])  # fmt: skip
+
+
+def _ids(n: int, length: int, vocab_size: int, device: str) -> Int[Tensor, "B T"]:
+    return torch.randint(len(SPECIAL_TOKENS), vocab_size, (n, length)).to(device)
+
+
+def _seconds(run: Callable[[], object], device: str) -> float:
+    """Median of a few runs, after one that warms up."""
+    found = []
+    for _ in range(1 + REPEATS):
+        start = time.perf_counter()
+        run()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found[1:])
+
+
+def _kept_bytes(loss: Callable[[Tensor], Tensor], ids: Int[Tensor, "B T"]) -> int:
+    """Bytes of all storages that the forward pass keeps for the backward pass."""
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss(ids)
+    return sum(kept.values())
+
+
+def _parameter_s(config: RunConfig, device: str) -> float:
+    """Seconds that the optimiser and the clipping of the gradient take for one parameter."""
+    net = nn.Linear(1024, 1024, bias=False, device=device)
+    net.weight.grad = torch.ones_like(net.weight)
+    optimizer = adamw(net, config.training)
+
+    def step() -> None:
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+
+    return _seconds(step, device) / n_parameters(net)

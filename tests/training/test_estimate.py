@@ -1,0 +1,85 @@
+"""What a training will take: what can be counted is counted exactly, what is timed is scaled by the right numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from core.config import RunConfig
+from core.networks.auto import build
+from core.training import estimate as estimates
+from core.training.estimate import BYTES_PER_PARAMETER, Sample, estimate, sample
+from core.training.machine import Execution, n_parameters
+from tests.small_runs import ARCHITECTURES, TRAINING
+
+REVIEWS = Sample(n=1000, n_classes=3, tokens=np.array([4, 8, 12, 40]))  # of which 12 are read
+THREE = replace(ARCHITECTURES["mean"], n_layers=3)
+
+
+def config(model=THREE, **knobs) -> RunConfig:
+    return RunConfig(model=model, training=replace(TRAINING, **knobs))
+
+
+@pytest.mark.parametrize("model", [THREE, ARCHITECTURES["bilstm"], ARCHITECTURES["cls"]], ids=["mean", "bilstm", "cls"])
+def test_parameters_are_those_of_the_network(model):
+    expected = n_parameters(build(replace(model, n_classes=3), ("a", "b", "c")))
+    assert estimate(config(model), REVIEWS).n_parameters == expected
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_memory_is_what_the_whole_network_keeps(backend, precision):
+    found = estimate(config(backend=backend, precision=precision), REVIEWS)
+    network = build(replace(THREE, n_classes=3), ("a", "b", "c")).train()
+
+    def kept(n: int) -> int:
+        """Bytes that a forward pass of all three layers over `n` reviews of 12 tokens leaves for its backward pass."""
+        storages = {}
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t: storages.update({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes()}) or t, lambda t: t
+        ):
+            with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+                logits = network(torch.randint(4, 150, (n, 12)), backend=backend).logits
+            F.cross_entropy(logits.float(), torch.zeros(n, dtype=torch.long))
+        return sum(storages.values())
+
+    batch = 16 * np.mean([4, 8, 12, 12]) / 12  # reviews of 12 tokens
+    expected = BYTES_PER_PARAMETER * found.n_parameters + batch * (kept(5) - kept(3)) / 2
+    assert found.memory_bytes == pytest.approx(expected, rel=0.01)
+
+
+def test_time_is_scaled_to_all_steps_and_scorings(monkeypatch):
+    monkeypatch.setattr(estimates, "_of_all_layers", lambda *_: np.array([1e-3, 1e-4, 0.0]))
+    monkeypatch.setattr(estimates, "_parameter_s", lambda *_: 1e-6)
+    found = estimate(config(epochs=2), REVIEWS)
+    mean, steps = 9.0, 2 * round(0.85 * 1000 / 16)
+    assert found.steps == steps
+    scored = (2 * 0.05 + 0.05 + 0.10) * 1000 * mean  # validation after each epoch, then validation and test
+    assert found.seconds == pytest.approx(steps * (16 * mean * 1e-3 + 1e-6 * found.n_parameters) + scored * 1e-4)
+
+
+def test_every_further_layer_costs_what_the_second_one_did(monkeypatch):
+    costs = {1: np.array([3.0, 2.0, 10.0]), 2: np.array([4.0, 2.5, 9.0])}
+    monkeypatch.setattr(estimates, "_costs", lambda config, tried, *_: costs[tried.n_layers])
+    found = estimates._of_all_layers(config(), THREE, Execution.of(config()), np.array([1]))
+    assert found.tolist() == [5.0, 3.0, 10.0]  # a layer cannot cost less than nothing
+
+
+def test_checkpointing_keeps_less():
+    kept = estimate(config(), REVIEWS).memory_bytes
+    assert estimate(config(checkpointing="on"), REVIEWS).memory_bytes < kept
+
+
+def test_a_knob_that_this_machine_lacks_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device: got 'cuda'"):
+        estimate(config(device="cuda"), REVIEWS)
+
+
+def test_a_sample_counts_tokens_of_reviews_spread_evenly():
+    texts = [" ".join(["film"] * (1 + i % 7)) for i in range(3 * estimates.SAMPLE)]
+    found = sample(texts, 2, 50)
+    assert (found.n, found.n_classes, len(found.tokens)) == (len(texts), 2, estimates.SAMPLE)
+    assert set(found.tokens) == set(range(1, 8))
