@@ -6,14 +6,20 @@ import streamlit as st
 
 from ui.warm import page_painted
 
+# the tab's symbol: a page's own would be fetched from another company's server, by every browser at every visit
 ICON = Path(__file__).with_name("icon.png")
-"""The tab's symbol. A page's own would be fetched from another company's server, by every browser at every visit."""
 
 INSPECT = st.Page(
     "../pages/inspect.py",
     title="Inspect",
     icon=":material/search:",
     help="What does a model make of a review, and on what evidence?",
+)
+COMPARE = st.Page(
+    "../pages/compare.py",
+    title="Compare",
+    icon=":material/compare_arrows:",
+    help="Which of these runs is better, and really?",
 )
 LENGTHS = st.Page(
     "../pages/lengths.py",
@@ -25,13 +31,13 @@ LENGTHS = st.Page(
 
 def home() -> None:
     """Lead to the first page, and take what the URL says along."""
-    st.switch_page(INSPECT, query_params=st.query_params.to_dict())
+    st.switch_page(INSPECT, query_params={name: st.query_params.get_all(name) for name in st.query_params})
 
 
 HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
-page = st.navigation({"Attention lab": [HOME, INSPECT, LENGTHS]})
+page = st.navigation({"Attention lab": [HOME, INSPECT, COMPARE, LENGTHS]})
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 st.title(shown.title)  # before the page's own imports, so that there is something to see at once

@@ -1,0 +1,30 @@
+"""Which of these runs is better, and really?"""
+
+import streamlit as st
+
+from ui import compare, controls, loaders, run_panels
+
+st.markdown(
+    "What was set differently, what came of it, and at what cost.  \n"
+    "A difference in accuracy is one when both figures are of the same reviews and their intervals do not overlap."
+)
+run_panels.deleted()
+found = loaders.runs()
+if not any(run.is_run for run in found):
+    run_panels.no_runs()
+if not found:
+    st.stop()
+run_panels.table(found)
+by_id = {run.id: run for run in found}
+titles = compare.titles_of(found)
+chosen = [by_id[id] for id in controls.several("Runs to compare", titles, "compare_runs", most=8)]
+if not chosen:
+    st.info("Choose the runs to compare, or one to look at, rename, stop or delete.")
+    st.stop()
+for run in chosen:
+    run_panels.one(run, titles[run.id])
+run_panels.differences(chosen)
+st.subheader("What came of it")
+baseline = by_id[controls.one("Baseline", {run.id: titles[run.id] for run in chosen}, "compare_baseline")]
+run_panels.figures(chosen, baseline)
+run_panels.curves(chosen)

@@ -1,0 +1,242 @@
+"""Runs beside one another as tables and sentences: how each stands, what differs, and whether a difference is one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from core import runs
+from core.config import BiLSTMArchitecture, RunConfig
+from core.records import EpochFinished, Failed, Queued, StepFinished
+from core.runs import Run
+
+SIDES = ("validation", "test")
+NO_VALUE = "n/a"
+ITSELF = "–"
+
+
+def overview(found: Sequence[Run]) -> pd.DataFrame:
+    """A row for each run: how it stands and how good it is. Shares in percent, times in seconds; what is unknown is none."""
+    titles = titles_of(found)
+    rows = [
+        {"run": titles[run.id], "state": standing(run)}
+        | {name: value for side in ("test", "validation") for name, value in _measured(run, side).items()}
+        | {
+            "model": kind(run.config),
+            "data": data(run.config),
+            "training": run.figure("training", "train_s"),
+            "parameters": run.figure("n_parameters"),
+            "created": run.created,
+            "id": run.id,
+        }
+        for run in found
+    ]
+    return pd.DataFrame(rows)
+
+
+def _measured(run: Run, side: str) -> dict[str, Any]:
+    accuracy = run.figure("metrics", side, "accuracy")
+    return {side: None if accuracy is None else 100 * accuracy, f"{side} 95%": _interval(run, side)}
+
+
+def titles_of(found: Sequence[Run]) -> dict[str, str]:
+    """What to call each run, by id."""
+    return runs.titles({run.id: run.name for run in found})
+
+
+def standing(run: Run) -> str:
+    """How a run stands, in a line: where it is, or how it ended, and what of its folder cannot be read."""
+    damage = [f"damaged: {problem}" for problem in run.problems]
+    return "; ".join([", ".join([run.state, *_more(run)]), *damage])
+
+
+def _more(run: Run) -> list[str]:
+    said = run.last_event if run.is_alive or run.state == "failed" else None
+    asked = ["asked to stop"] if is_asked_to_stop(run) else []
+    match said:
+        case Queued():
+            return [f"{said.ahead} ahead", *asked]
+        case StepFinished():
+            return [f"step {said.step:,} of {said.total_steps:,}", f"{said.reviews_per_s:,.0f} reviews/s", *asked]
+        case EpochFinished():
+            return [f"epoch {said.epoch} validated: {said.val_accuracy:.1%}", *asked]
+        case Failed():
+            return [said.reason]
+    return asked
+
+
+def is_asked_to_stop(run: Run) -> bool:
+    """Whether a person asked a living run to stop."""
+    return run.is_alive and (run.folder / "cancel").exists()
+
+
+def kind(config: RunConfig | None) -> str | None:
+    """The network in a few words."""
+    if config is None:
+        return None
+    model = config.model
+    layers = "1 layer" if model.n_layers == 1 else f"{model.n_layers} layers"
+    if isinstance(model, BiLSTMArchitecture):
+        return f"BiLSTM, {layers} of 2 × {model.d_hidden}"
+    return f"Transformer, {layers} of {model.d_model}, {model.n_heads} heads"
+
+
+def data(config: RunConfig | None) -> str | None:
+    """Which reviews, in a few words."""
+    if config is None:
+        return None
+    name = config.reviews.data.replace("\\", "/").rpartition("/")[2]
+    return name if config.reviews.limit is None else f"{name}, at most {config.reviews.limit:,}"
+
+
+def knobs(chosen: Sequence[Run]) -> pd.DataFrame:
+    """A row for each knob in which the runs differ and a column for each run, values as people write them."""
+    titles, differing = titles_of(chosen), runs.differences(chosen)
+    names = dict.fromkeys(name for values in differing.values() for name in values)
+    columns = {titles[id]: [_written(values.get(name)) for name in names] for id, values in differing.items()}
+    return pd.DataFrame(columns, index=pd.Index([name.partition(".")[2] for name in names], name="knob", dtype="str"))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return NO_VALUE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def figures(chosen: Sequence[Run], baseline: Run) -> pd.DataFrame:
+    """A row for each figure, one below it for what it is against the baseline, and a column for each run."""
+    rows: dict[str, list[str]] = {}
+    for side in SIDES:
+        rows[f"{side} accuracy"] = [_accuracy(run, side) for run in chosen]
+        rows[f"{side} vs baseline"] = [points(run, baseline, side) for run in chosen]
+    rows["test F1"] = [_number(run.figure("metrics", "test", "f1"), ".3f") for run in chosen]
+    for name, short, unit, form, path in COSTS:
+        rows[name] = [_number(run.figure(*path), form, unit) for run in chosen]
+        rows[f"{short} vs baseline"] = [_ratio(run, baseline, path) for run in chosen]
+    rows["peak memory"] = [_memory(run) for run in chosen]
+    rows["memory vs baseline"] = [
+        _ratio(run, baseline, PEAK) if _source(run) == _source(baseline) else NO_VALUE for run in chosen
+    ]
+    titles = titles_of(chosen)
+    columns = {titles[run.id]: [cells[i] for cells in rows.values()] for i, run in enumerate(chosen)}
+    return pd.DataFrame(columns, index=pd.Index(list(rows), name="figure", dtype="str"))
+
+
+COSTS = (
+    ("training time", "time", " s", ",.1f", ("training", "train_s")),
+    ("training speed", "speed", " reviews/s", ",.1f", ("training", "reviews_per_s")),
+    ("parameters", "parameters", "", ",.0f", ("n_parameters",)),
+)
+PEAK = ("peak_memory", "bytes")
+
+
+def points(run: Run, baseline: Run, side: str) -> str:
+    """Accuracy against the baseline's, in points, where both were measured on the same reviews."""
+    if run.id == baseline.id:
+        return ITSELF
+    own, other = (run.figure("metrics", side, "accuracy") for run in (run, baseline))
+    if own is None or other is None:
+        return NO_VALUE
+    return f"{_signed(100 * (own - other))} points" if is_same_reviews(run, baseline, side) else "n/a: other reviews"
+
+
+def is_same_reviews(run: Run, other: Run, side: str) -> bool:
+    """Whether both are on record as measured on the same reviews."""
+    fingerprint = run.recorded("data", "fingerprint", side)
+    return fingerprint is not None and fingerprint == other.recorded("data", "fingerprint", side)
+
+
+def findings(chosen: Sequence[Run], baseline: Run) -> list[str]:
+    """A sentence for each run whose accuracy on the test reviews can be held against the baseline's."""
+    titles = titles_of(chosen)
+    return [
+        f"{titles[run.id]}: {_accuracy(run, 'test')} of the test reviews right, {_against(run, baseline)}"
+        for run in chosen
+        if run.id != baseline.id and is_same_reviews(run, baseline, "test") and _bounds(run) and _bounds(baseline)
+    ]
+
+
+def _against(run: Run, baseline: Run) -> str:
+    (accuracy, low, high), (other, other_low, other_high) = _bounds(run), _bounds(baseline)
+    difference = _signed(100 * (accuracy - other))
+    if low <= other_high and other_low <= high:
+        return f"{difference} points against the baseline; the intervals overlap, so these figures do not say which is better."
+    verdict = "better" if accuracy > other else "worse"
+    return f"{difference} points against the baseline; the intervals do not overlap: {verdict} on these reviews."
+
+
+def _bounds(run: Run) -> tuple[float, ...]:
+    """Test accuracy and its interval; nothing where any of it is unknown."""
+    found = tuple(run.figure("metrics", "test", name) for name in ("accuracy", "low", "high"))
+    return tuple(value for value in found if value is not None) if None not in found else ()
+
+
+def other_reviews(chosen: Sequence[Run]) -> str | None:
+    """What was measured on which reviews, where it was not the same for all; None where it was."""
+    measured = [run for run in chosen if run.figure("metrics", "test", "accuracy") is not None]
+    groups: dict[Any, list[Run]] = {}
+    for run in measured:
+        groups.setdefault(run.recorded("data", "fingerprint", "test"), []).append(run)
+    if len(groups) < 2:
+        return None
+    titles = titles_of(chosen)
+    parts = [f"{', '.join(titles[run.id] for run in group)} on {_reviews(group[0])}" for group in groups.values()]
+    return f"These figures are not of the same reviews, so they cannot be held against each other: {'; '.join(parts)}."
+
+
+def _reviews(run: Run) -> str:
+    n, name = run.figure("data", "n", "test"), run.recorded("data", "name")
+    if run.recorded("data", "fingerprint", "test") is None or n is None:
+        return "reviews that are not on record"
+    return f"{n:,.0f} test reviews of {name}"
+
+
+def machines(chosen: Sequence[Run]) -> str | None:
+    """What the runs were trained on, where it was not the same for all; None where it was."""
+    known = {run.id: _machine(run.recorded("hardware")) for run in chosen if run.recorded("hardware")}
+    if len(set(known.values())) < 2:
+        return None
+    titles = titles_of(chosen)
+    parts = (f"{titles[id]} on {machine}" for id, machine in known.items())
+    return f"Times and memory are not of the same machine: {'; '.join(parts)}."
+
+
+def _machine(hardware: Mapping[str, Any]) -> str:
+    name = hardware.get("gpu") or hardware.get("cpu")
+    return f"{name}, threads: {hardware.get('threads')}"
+
+
+def _accuracy(run: Run, side: str) -> str:
+    accuracy, n = run.figure("metrics", side, "accuracy"), run.figure("metrics", side, "n")
+    if accuracy is None:
+        return NO_VALUE
+    return f"{accuracy:.1%} ({_interval(run, side) or 'no interval'}{'' if n is None else f', n {n:,.0f}'})"
+
+
+def _interval(run: Run, side: str) -> str | None:
+    low, high = run.figure("metrics", side, "low"), run.figure("metrics", side, "high")
+    return None if low is None or high is None else f"{100 * low:.1f} to {high:.1%}"
+
+
+def _number(value: float | None, form: str, unit: str = "") -> str:
+    return NO_VALUE if value is None else f"{value:{form}}{unit}"
+
+
+def _ratio(run: Run, baseline: Run, path: Sequence[str]) -> str:
+    if run.id == baseline.id:
+        return ITSELF
+    own, other = run.figure(*path), baseline.figure(*path)
+    return f"{own / other:.2f} ×" if own is not None and other else NO_VALUE
+
+
+def _memory(run: Run) -> str:
+    peak = run.figure(*PEAK)
+    return NO_VALUE if peak is None else f"{peak / 2**20:,.0f} MiB ({_source(run)})"
+
+
+def _source(run: Run) -> Any:
+    return run.recorded("peak_memory", "source")
+
+
+def _signed(points: float) -> str:
+    return f"{points:+.1f}" if abs(points) >= 0.05 else "±0.0"

@@ -1,0 +1,196 @@
+"""What is shown of runs, and what a person may do with one: always to the run of an id, never to a row."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from core import jobs, runs
+from core.curves import Curve
+from core.figures.curves import overlaid
+from core.records import Failed, StepFinished
+from core.runs import Run
+from ui import compare, loaders, markdown, panels
+
+SECONDS_BETWEEN_LOOKS = 2
+LOG_LINES = 12
+UNDOABLE = 5
+"""Deleted runs that the page offers to bring back; the trash holds all of them."""
+MOST_LENGTHS = 5
+"""Models that the page of lengths draws."""
+CURVES = {
+    "loss": ("training loss (nats)", ".2f"),
+    "val_loss": ("validation loss (nats)", ".2f"),
+    "val_accuracy": ("validation accuracy", ".1%"),
+    "lr": ("learning rate", ".1e"),
+    "gradient_norm": ("gradient norm", ".2f"),
+}
+"""Title of the axis and format of each curve that is shown."""
+COLUMNS = {
+    "state": st.column_config.TextColumn(width="medium"),
+    "created": st.column_config.DatetimeColumn("created (UTC)", format="D MMM YYYY, HH:mm"),
+    "validation": st.column_config.NumberColumn(format="%.1f%%"),
+    "test": st.column_config.NumberColumn(format="%.1f%%"),
+    "training": st.column_config.NumberColumn(format="%,.1f s", help="Seconds of training proper: no start, no validation."),
+    "parameters": st.column_config.NumberColumn(format="%,d"),
+}
+
+
+def no_runs() -> None:
+    """Say how to get a run where there is none but those of the shipped models."""
+    st.info("There is no run yet. Train one from the command line, in the folder of this app:")
+    st.code("python -m core train --preset tiny --out runs/first", language="bash")
+
+
+def table(found: Sequence[Run]) -> None:
+    """All runs, which are looked at again every few seconds while one of them lives."""
+    alive = any(run.is_alive for run in found)
+    draw = st.fragment(_table, run_every=SECONDS_BETWEEN_LOOKS if alive else None)
+    draw({run.id: run.state for run in found})
+
+
+def _table(known: Mapping[str, str]) -> None:
+    found = loaders.runs()
+    if {run.id: run.state for run in found} != known:
+        st.rerun()  # what a run may be asked has changed, or there is another one: the whole page should say so
+    st.dataframe(
+        compare.overview(found), hide_index=True, key="compare_table", column_config=COLUMNS, placeholder=compare.NO_VALUE
+    )
+
+
+def deleted() -> None:
+    """What was deleted in this session, and the way back."""
+    gone: dict[str, str] = st.session_state.setdefault("compare_deleted", {})
+    for id, name in list(gone.items())[-UNDOABLE:]:
+        with st.container(horizontal=True, vertical_alignment="center"), panels.refusals():
+            st.markdown(f"Deleted {markdown.literal(name)}.", width="content")
+            if st.button("Undo", key=f"compare_undo_{id}"):
+                runs.restore(id)
+                del gone[id]
+                st.rerun()
+
+
+def one(run: Run, title: str) -> None:
+    """A run by itself: why it failed, the end of its log, and what may be done with it."""
+    label = f"{markdown.literal(title)}: {run.state}"
+    with st.expander(label, expanded=run.state == "failed" or bool(run.problems), key=f"compare_run_{run.id}"):
+        for problem in run.problems:
+            st.warning(markdown.literal(f"{problem}."), icon=":material/warning:")
+        if isinstance(run.last_event, Failed):
+            st.error(markdown.literal(run.last_event.reason), icon=":material/error:")
+        if not run.is_run:
+            st.caption("This model came without its run: there is no log of it, and it cannot be renamed or deleted here.")
+            return
+        st.caption(markdown.literal(f"{run.name} in {run.folder}"))
+        log = jobs.tail(run.folder, LOG_LINES)
+        if log:
+            st.code("\n".join(log), language=None, wrap_lines=True)
+        _rename(run)
+        with panels.refusals():
+            _act(run)
+
+
+def _rename(run: Run) -> None:
+    with (
+        st.form(f"compare_rename_{run.id}", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+        panels.refusals(),
+    ):
+        name = st.text_input("Name", run.name, runs.NAME_LENGTH, key=f"compare_name_{run.id}", placeholder=run.id)
+        if st.form_submit_button("Rename"):
+            runs.rename(run.id, name)
+            st.rerun()
+
+
+def _act(run: Run) -> None:
+    with st.container(horizontal=True):
+        if run.is_alive and _button("Stop", run, "It stores what it has, measures it and ends."):
+            jobs.cancel(runs.find(run.id))
+            st.rerun()
+        if compare.is_asked_to_stop(run) and _button("End it now", run, "What it has learned is lost."):
+            with st.spinner("Ending the run…"):
+                jobs.stop(runs.find(run.id), grace_s=0)
+            st.rerun()
+        if _button("Delete", run, "Into the trash, from where it can be brought back."):
+            runs.delete(run.id)
+            st.session_state["compare_deleted"] |= {run.id: run.name}
+            st.rerun()
+
+
+def _button(label: str, run: Run, help: str) -> bool:
+    return st.button(label, key=f"compare_{label}_{run.id}", help=help)
+
+
+def differences(chosen: Sequence[Run]) -> None:
+    """The knobs in which the chosen runs differ."""
+    st.subheader("What was set differently")
+    knobs = compare.knobs(chosen)
+    if knobs.empty:
+        st.markdown("No knob differs." if len(chosen) > 1 else "Choose a second run to see what differs.")
+    else:
+        _wide(knobs, "compare_knobs", 150)
+    unknown = [run for run in chosen if run.config is None]
+    if unknown:
+        titles = compare.titles_of(chosen)
+        st.caption(markdown.literal(f"The configuration of {', '.join(titles[run.id] for run in unknown)} is not on record."))
+
+
+def _wide(frame: pd.DataFrame, key: str, width: int) -> None:
+    """A table with a column for each run, all of one width in pixels."""
+    columns = {name: st.column_config.TextColumn(width=width) for name in frame.columns}
+    st.dataframe(frame, key=key, height="content", column_config=columns | {"_index": st.column_config.TextColumn(width=150)})
+
+
+def figures(chosen: Sequence[Run], baseline: Run) -> None:
+    """Figures of the chosen runs against the baseline, and which of the differences are more than chance."""
+    warning = compare.other_reviews(chosen)
+    if warning:
+        st.warning(markdown.literal(warning), icon=":material/warning:")
+    _wide(compare.figures(chosen, baseline), "compare_figures", 205)
+    for sentence in compare.findings(chosen, baseline):
+        st.markdown(markdown.literal(sentence))
+    notes = [
+        "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; a difference in points is "
+        "against the baseline, as is a ratio. Memory is the most that the process held while it trained and measured."
+    ]
+    machines = compare.machines(chosen)
+    st.caption(markdown.literal(" ".join([*notes, machines] if machines else notes)))
+    _lengths(chosen)
+
+
+def _lengths(chosen: Sequence[Run]) -> None:
+    names = [run.folder.name for run in chosen if run.model is not None][:MOST_LENGTHS]
+    if names:
+        st.page_link(
+            "../pages/lengths.py",
+            label="Accuracy by length of the review",
+            icon=":material/straighten:",
+            query_params={"lengths_models": names},
+        )
+
+
+def curves(chosen: Sequence[Run]) -> None:
+    """How the chosen runs went, on one range of steps."""
+    st.subheader("How training went")
+    titles = compare.titles_of(chosen)
+    found = {titles[run.id]: loaders.curves(run) for run in chosen}
+    silent = [title for title, own in found.items() if not own]
+    if silent:
+        st.caption(markdown.literal(f"There is no course of training on record of {', '.join(silent)}."))
+    last = max((_last_step(run, found[titles[run.id]]) for run in chosen), default=0)
+    if last < 2:
+        return
+    steps = st.slider("Steps", 0, last, (0, last), key="compare_steps", bind="query-params")
+    cells = st.grid(2, min_column_width=320, gap="medium")
+    for name, (y_title, y_format) in CURVES.items():
+        own = {title: of[name] for title, of in found.items() if name in of}
+        if own:
+            with cells.cell():
+                panels.chart(overlaid(own, y_title, y_format, steps), key=f"compare_{name}", alt=f"{y_title} over the steps")
+
+
+def _last_step(run: Run, own: Mapping[str, Curve]) -> int:
+    """The step at which a run's curves end; of a living run the one at which they will."""
+    if run.is_alive and isinstance(run.last_event, StepFinished):
+        return run.last_event.total_steps
+    return max((curve.steps[-1] for curve in own.values()), default=0)
