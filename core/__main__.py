@@ -1,4 +1,4 @@
-"""The command line: `python -m core train|evaluate|predict|attend|jobs`, each with `--help`."""
+"""The command line: `python -m core train|evaluate|predict|attend|measure|jobs`, each with `--help`."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.figures.labels import percent
 from core.jobs import Stopped, device_of, hold
+from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 
@@ -76,10 +77,11 @@ def evaluate(
 
     opened = open_model(model)
     with _Counter("scored", hidden=as_json) as counter:
-        metrics = measure(opened, data, text_column, label_column, counter)
+        metrics, assumed = measure(opened, data, text_column, label_column, counter)
     if as_json:
-        print(json.dumps(asdict(metrics)))
+        print(json.dumps(asdict(metrics) | {"assumed": assumed}, ensure_ascii=False))
         return
+    _say_assumed(assumed)
     print(f"n {metrics.n}, accuracy {metrics.accuracy:.1%} ({metrics.low:.1%} to {metrics.high:.1%}), F1 {metrics.f1:.3f}")
     for bucket in metrics.buckets:
         figures = f"{bucket.accuracy:.1%} ({bucket.low:.1%} to {bucket.high:.1%})" if bucket.n else "no data"
@@ -106,8 +108,14 @@ def predict(
 
         with _Counter("labelled", hidden=as_json) as counter:
             summary = label_table(opened, file, out, text_column, windows, counter)
+        if not as_json:
+            _say_assumed(summary["assumed"])
         blank = f" and {summary['without_text']} rows without text left as they are" if summary["without_text"] else ""
-        print(json.dumps(summary) if as_json else f"{summary['n']} reviews labelled{blank}; the table is in {summary['out']}")
+        print(
+            json.dumps(summary, ensure_ascii=False)
+            if as_json
+            else f"{summary['n']} reviews labelled{blank}; the table is in {summary['out']}"
+        )
         return
     assert text is not None
     from core.inspection.reading import read
@@ -121,6 +129,11 @@ def predict(
         return
     left_out = f", {answer.tokens_left_out} left out" if answer.tokens_left_out else ""
     print(f"{answer.label}, {percent(answer.probabilities[answer.label])} ({answer.tokens_read} tokens read{left_out})")
+
+
+def _say_assumed(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(f"data: {note}", file=sys.stderr)
 
 
 def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The review.")], as_json: Json = False) -> None:
@@ -239,7 +252,10 @@ def main(argv: Sequence[str]) -> int:
     early.add_argument("--preset", nargs="?", default="encoder-small", const="encoder-small")  # tyro says that none is named
     try:
         base = preset(early.parse_known_args(argv)[0].preset)
-        verbs = {"train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend, "jobs": jobs}
+        verbs = {
+            "train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend,
+            "measure": measure, "jobs": jobs,
+        }  # fmt: skip
         tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)

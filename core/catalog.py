@@ -42,6 +42,17 @@ class Source(Entry):
     """True if it comes with a package, so that no network is asked."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A graphics card, as its datasheet has it."""
+
+    name: str
+    memory_bytes: int
+    """The datasheet's GB taken as 10^9 bytes, a little less than the card has: a driver needs some of it."""
+    bfloat16: bool
+    """Whether PyTorch's fused attention takes bfloat16 on it."""
+
+
 BACKENDS = {
     "eager": Backend(
         target="core.attention.eager:attend",
@@ -80,6 +91,14 @@ SOURCES = {
         subject="English film reviews",
         offline=False,
     ),
+}
+
+
+CARDS = {  # from NVIDIA's datasheets; bfloat16 needs compute capability 8.0, of which V100 has 7.0 and T4 7.5
+    "v100": Card(name="V100 16 GB", memory_bytes=16 * 10**9, bfloat16=False),  # V100 Tensor Core GPU, January 2020
+    "t4": Card(name="T4 16 GB", memory_bytes=16 * 10**9, bfloat16=False),  # T4 Tensor Core GPU, March 2019
+    "a100": Card(name="A100 80 GB", memory_bytes=80 * 10**9, bfloat16=True),  # A100 80GB Tensor Core GPU, June 2021
+    "h200": Card(name="H200 141 GB", memory_bytes=141 * 10**9, bfloat16=True),  # H200 Tensor Core GPU, November 2024
 }
 
 

@@ -13,6 +13,11 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]")
 """The first entries of every vocabulary; the place is the id."""
 
+LONGEST = 65_536
+"""Tokens at most in a measured cell."""
+MOST_IN_A_SWEEP = 16
+"""Lengths of a sweep at most, and backends."""
+
 
 class Bounds(NamedTuple):
     """The closed range of a number."""
@@ -222,6 +227,39 @@ class RunConfig(Checked):
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepConfig(Checked):
+    """Memory and time of attention backends over lengths: encoder layers without an embedding, d_ff = 4 d_model.
+
+    Every backend is measured at every length, each in a process of its own.
+    """
+
+    backends: tuple[str, ...] = ("eager", "sdpa")
+    """Names of the catalogue."""
+    lengths: tuple[int, ...] = (128, 256, 512, 1024, 2048)
+    """Tokens of a review."""
+    what: Literal["forward", "backward"] = "backward"
+    """forward: without gradients, as in prediction; backward: forward and backward, as in training."""
+    batch: Annotated[int, Bounds(1, 1024)] = 8
+    n_heads: Annotated[int, Bounds(1, 64)] = 8
+    d_head: Annotated[int, Bounds(8, 256)] = 32
+    n_layers: Annotated[int, Bounds(1, 48)] = 1
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Format of weights and activations."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for knob, values in {"backends": self.backends, "lengths": self.lengths}.items():
+            if not 1 <= len(values) <= MOST_IN_A_SWEEP:
+                raise ValueError(f"{knob}: got {len(values)} values, expected from 1 to {MOST_IN_A_SWEEP}")
+            if len(set(values)) < len(values):
+                raise ValueError(f"{knob}: got {', '.join(map(str, values))}, expected each only once")
+        for length in self.lengths:
+            if not 1 <= length <= LONGEST:
+                raise ValueError(f"lengths: got {length}, expected int from 1 to {LONGEST}")
+
+
 def to_json(config: Checked) -> dict[str, Any]:
     """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
     assert is_dataclass(config)
@@ -239,6 +277,11 @@ def run_config_from_json(values: dict[str, Any]) -> RunConfig:
         reviews=_from_json(DataConfig, values["reviews"]),
         training=_from_json(TrainingConfig, values["training"]),
     )
+
+
+def sweep_config_from_json(values: dict[str, Any]) -> SweepConfig:
+    """The sweep that `to_json` wrote. A knob that is unknown is a ValueError."""
+    return _from_json(SweepConfig, values)
 
 
 def architecture_from_json(values: dict[str, Any]) -> Architecture:

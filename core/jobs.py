@@ -2,7 +2,8 @@
 
 A run's folder, `runs/<id>/`, holds:
 
-    request.json   what was asked: argv, title, created         config.json    the whole configuration, once it is known
+    request.json   what was asked: argv, title, created         config.json    the whole configuration, once it is known;
+                                                                sweep.json     that of a sweep of measurements
     events.jsonl   what the run said, one event a line          log.txt        what it printed
     launched lock  held by a living process                     cancel         there if a person asked it to stop
     pid            of the process, true while a lock is held    model/         what it made
@@ -29,7 +30,7 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from core.config import RunConfig, to_json
+from core.config import RunConfig, SweepConfig, to_json
 from core.records import Cancelled, Event, Failed, Finished, LastEvent, Queued, Started, StepFinished, TrainingFinished
 
 if sys.platform != "win32":
@@ -44,6 +45,7 @@ OUTCOMES: dict[type, State] = {
     Cancelled: "cancelled",
     Failed: "failed",
 }
+CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json"}
 POLL_S = 0.1
 TAIL_BYTES = 2**16
 
@@ -167,7 +169,7 @@ class Job:
 
 
 @contextmanager
-def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator[Job]:
+def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = None) -> Iterator[Job]:
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
@@ -186,7 +188,7 @@ def hold(folder: Path, device: str, config: RunConfig | None = None) -> Iterator
         if not (folder / "request.json").exists():
             _write_request(folder, sys.argv[1:], None)
         if config is not None:
-            (folder / "config.json").write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
+            (folder / CONFIGS[type(config)]).write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
         try:
             with _turn(job, device):
                 job.emit(Started(device=device))

@@ -3,7 +3,7 @@
 Axes: `L` layer, `H` head, `Q` query, `T` token, `C` class. Layers and heads count from 0 here and from 1 for people.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 import numpy as np
@@ -96,6 +96,24 @@ class Metrics:
     buckets: tuple[Bucket, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """What is measured at once: encoder layers without an embedding, d_ff = 4 d_model, on one backend at one length."""
+
+    backend: str
+    what: str
+    """forward, without gradients; or backward, which is forward and backward."""
+    batch: int
+    length: int
+    """Tokens of a review."""
+    n_heads: int
+    d_head: int
+    n_layers: int
+    dtype: str
+    """Format of weights and activations."""
+    device: str
+
+
 Rate = Annotated[float, "per second of training proper: no start, validation or saving"]
 
 
@@ -167,6 +185,32 @@ class TrainingFinished:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellMeasured(Cell):
+    """A cell and what it took, or why it was not to be measured. Memory and time are of two processes."""
+
+    peak_bytes: int | None
+    """Weights, input, activations and gradients at their most; None if it could not be measured."""
+    source: str | None
+    """What `peak_bytes` was read from."""
+    median_s: float | None
+    """Seconds of one run; None if it could not be measured."""
+    spread_s: float | None
+    """From the fastest run to the slowest, seconds."""
+    n_repeats: int
+    kernel: str | None
+    """Which attention operator ran, as the profiler names it."""
+    hardware: str | None
+    """What it was measured on."""
+    why_not: str | None
+    """Why a figure is missing, a sentence without full stop."""
+
+    @property
+    def cell(self) -> Cell:
+        """The cell alone, to be looked up by."""
+        return Cell(**{knob.name: getattr(self, knob.name) for knob in fields(Cell)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queued:
     """A run waits until the device is free."""
 
@@ -212,6 +256,7 @@ Event = (
     | TrainingStarted
     | StepFinished
     | EpochFinished
+    | CellMeasured
     | TrainingFinished
     | Finished
     | Cancelled

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs
-from core.config import RunConfig, run_config_from_json, to_json
+from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
 from core.records import Event
 
 if TYPE_CHECKING:
     import pandas as pd
 
+C = TypeVar("C")
 NAME_LENGTH = 200
 TITLE_LENGTH = 40
 """Characters of a name in a title."""
@@ -49,11 +51,20 @@ class Run:
     """The model's run.json; empty without a model."""
     problems: tuple[str, ...]
     """What in the folder cannot be read, a sentence each."""
+    argv: tuple[str, ...] = ()
+    """What `python -m core` was given; empty where it is not on record."""
+    sweep: SweepConfig | None = None
+    """What a sweep of measurements was asked; None for every other run."""
 
     @property
     def is_run(self) -> bool:
         """False for a model whose run is not here: it has no events and no log, and is not renamed, stopped or deleted."""
         return self.model != self.folder
+
+    @property
+    def command(self) -> str | None:
+        """The command line that made it; it is data, and its folder may be anywhere."""
+        return shlex.join(["python", "-m", "core", *self.argv]) if self.argv else None
 
     @property
     def is_alive(self) -> bool:
@@ -252,8 +263,10 @@ def _read(folder: Path) -> Run | None:
             created=_time(request.get("created"), "request.json", folder, problems),
             state=jobs.state(folder),
             config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
+            sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
             model=model if record else None,
             record=record,
+            argv=tuple(map(str, argv)) if isinstance(argv := request.get("argv"), list) else (),
             problems=tuple(dict.fromkeys(problems)),
         )
     except FileNotFoundError:
@@ -293,10 +306,14 @@ def _time(written: Any, file: str, folder: Path, problems: list[str]) -> datetim
 
 def _config(values: Any, problems: list[str]) -> RunConfig | None:
     """The configuration as it was asked for; of a folder without it, as the model has it, with what the data settled."""
+    return _parsed(run_config_from_json, values, problems)
+
+
+def _parsed(parse: Callable[[Any], C], values: Any, problems: list[str]) -> C | None:
     if not values:
         return None
     try:
-        return run_config_from_json(values)
+        return parse(values)
     except (ValueError, TypeError, AttributeError) as error:
         problems.append(f"the configuration is of another version ({error})")
         return None

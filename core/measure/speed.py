@@ -1,0 +1,43 @@
+"""Time of one cell, measured in this process, which does nothing else: `python -m core.measure.speed CELL`."""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from core.measure.cells import circumstances, prepare, synchronize
+from core.records import Cell
+
+WARM_UPS = 2
+REPEATS = (5, 50)
+"""At least, and at most."""
+ENOUGH_S = 0.5
+"""Short runs are repeated until so many seconds are measured."""
+
+
+def measure(cell: Cell) -> dict[str, float | int | str]:
+    """Median, spread and number of the runs in seconds, the attention operator that ran, and on what."""
+    run = prepare(cell)
+    for _ in range(WARM_UPS):
+        run()
+    seconds: list[float] = []
+    while len(seconds) < REPEATS[0] or (len(seconds) < REPEATS[1] and sum(seconds) < ENOUGH_S):
+        seconds.append(_timed(cell, run))
+    return {
+        "median_s": statistics.median(seconds),
+        "spread_s": max(seconds) - min(seconds),
+        "n_repeats": len(seconds),
+    } | circumstances(cell, run)
+
+
+def _timed(cell: Cell, run: Callable[[], None]) -> float:
+    synchronize(cell)  # a GPU works on after the call has returned
+    start = time.perf_counter()
+    run()
+    synchronize(cell)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Cell(**json.loads(sys.argv[1])))))

@@ -1,0 +1,78 @@
+"""Cells measured one after the other, memory first and then time, each in a process of its own. No torch here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from core.catalog import BACKENDS
+from core.config import SweepConfig
+from core.jobs import Stopped, device_of
+from core.measure.process import in_process, too_large
+from core.records import Cancelled, Cell, CellMeasured, Event
+
+NOTHING: dict[str, Any] = {
+    "peak_bytes": None, "source": None, "median_s": None, "spread_s": None, "n_repeats": 0, "kernel": None, "hardware": None,
+}  # fmt: skip
+KINDS = ("memory", "speed")
+FLOPS_PER_S = {"cpu": 3e10, "cuda": 1e13}
+"""What one may count on; only for an estimate of how long a sweep takes."""
+START_S = 3.0
+"""Seconds until a process has imported PyTorch."""
+RUNS = 10
+"""Of a cell: two for its memory, two to warm up, five or more timed, one for the profiler."""
+
+
+def cells(config: SweepConfig) -> list[Cell]:
+    """What a sweep measures, from the shortest to the longest. ValueError for a backend that the catalogue lacks."""
+    for name in config.backends:
+        if name not in BACKENDS:
+            raise ValueError(f"backends: got {name!r}, expected one of {', '.join(BACKENDS)}")
+    return [
+        Cell(
+            backend=backend, what=config.what, batch=config.batch, length=length, n_heads=config.n_heads,
+            d_head=config.d_head, n_layers=config.n_layers, dtype=config.dtype, device=device_of(config.device),
+        )
+        for length in sorted(config.lengths)
+        for backend in config.backends
+    ]  # fmt: skip
+
+
+def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
+    """Measures each cell and emits it; ends with Cancelled if `stopped` says so, within a fraction of a second."""
+    for cell in cells(config):
+        try:
+            if stopped():
+                raise Stopped
+            emit(measured(cell, stopped=stopped))
+        except Stopped:
+            emit(Cancelled())
+            return
+
+
+def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], bool] = lambda: False) -> CellMeasured:
+    """A cell and its figures; what cannot be measured is a result, too, and says why. Stopped if `stopped` says so."""
+    found, reasons = dict(NOTHING), []
+    if (reason := too_large(cell)) is not None:
+        reasons.append(reason)
+        kinds = ()
+    for kind in kinds:
+        try:
+            found |= in_process(kind, cell, stopped)
+        except MemoryError as error:
+            reasons.append(str(error))
+            break  # nor would it fit for its time
+        except ValueError as error:
+            reasons.append(str(error))
+    return CellMeasured(**vars(cell), **found, why_not="; ".join(dict.fromkeys(reasons)) or None)
+
+
+def estimated_s(config: SweepConfig) -> float:
+    """About how many seconds a sweep takes on a quiet machine, from its operations; what does not fit takes none."""
+    return sum((_estimated_s(cell) for cell in cells(config) if too_large(cell) is None), 0.0)
+
+
+def _estimated_s(cell: Cell) -> float:
+    d_model = cell.n_heads * cell.d_head
+    per_token = 24 * d_model**2 + 4 * cell.length * d_model  # two for each product and sum
+    passes = 3 if cell.what == "backward" else 1
+    operations = RUNS * passes * cell.n_layers * cell.batch * cell.length * per_token
+    return len(KINDS) * START_S + operations / FLOPS_PER_S[cell.device]

@@ -1,0 +1,96 @@
+"""Measurements in processes of their own, as they are made; small cells, but for two of 64 MiB and more."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from core.jobs import Stopped
+from core.measure import process
+from core.measure.predict import peak_bytes
+from core.measure.process import available_bytes, in_process, too_large
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory on a CPU is read from Linux's /proc")
+
+
+@LINUX
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_predicted_memory_is_within_ten_percent_of_what_is_resident(cell, backend):
+    asked = cell(backend=backend, batch=8, length=512, n_heads=8, d_head=32, n_layers=1)
+    found = in_process("memory", asked)
+    assert found["peak_bytes"] > 64 * 2**20 and found["source"] == "VmHWM above baseline"
+    assert peak_bytes(asked) == pytest.approx(found["peak_bytes"], rel=0.1)
+
+
+def test_time_is_a_median_of_at_least_five_runs(cell):
+    found = in_process("speed", cell(backend="sdpa"))
+    assert 0 < found["median_s"] < 5 and found["spread_s"] >= 0 and 5 <= found["n_repeats"] <= 50
+    assert "flash" in found["kernel"]
+
+
+def test_times_are_not_taken_under_the_allocator_of_memory_cells(cell, monkeypatch):
+    """The child says what its environment is."""
+    seen = {}
+    monkeypatch.setattr(process.subprocess, "Popen", lambda command, env, **_: seen.update({command[2]: env}) or pytest.skip())
+    for kind in ("memory", "speed"):
+        with pytest.raises(pytest.skip.Exception):
+            in_process(kind, cell())
+    assert seen["core.measure.memory"]["MALLOC_MMAP_THRESHOLD_"] == "65536"
+    assert "MALLOC_MMAP_THRESHOLD_" not in seen["core.measure.speed"]
+
+
+def fake(monkeypatch, tmp_path, code: str) -> None:
+    """A measurement that does what `code` does."""
+    package = tmp_path / "core" / "measure"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "memory.py").write_text(code)
+    monkeypatch.setattr(process, "ROOT", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "said"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", MemoryError, "the system ended the process"),
+        ('raise RuntimeError("DefaultCPUAllocator: can\'t allocate memory")', MemoryError, "does not fit: the memory ended"),
+        ("raise RuntimeError('CUDA out of memory. Tried to allocate')", MemoryError, "does not fit: the memory ended"),
+        ("raise ValueError('device: got cuda')", ValueError, "^device: got cuda$"),
+        ("import sys; sys.exit(3)", ValueError, "exit code 3"),
+    ],
+)
+def test_what_a_measurement_dies_of_is_said(cell, monkeypatch, tmp_path, code, error, said):
+    fake(monkeypatch, tmp_path, code)
+    with pytest.raises(error, match=said):
+        in_process("memory", cell())
+
+
+def test_a_measurement_that_is_stopped_ends_at_once(cell, monkeypatch, tmp_path):
+    fake(
+        monkeypatch,
+        tmp_path,
+        f"import os, time, pathlib; pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\ntime.sleep(60)",
+    )
+    start = time.monotonic()
+    with pytest.raises(Stopped):
+        in_process("memory", cell(), stopped=(tmp_path / "pid").exists)
+    assert time.monotonic() - start < 20
+    if sys.platform == "linux":
+        assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+
+
+def test_what_cannot_fit_is_not_tried(cell, monkeypatch):
+    huge = cell(batch=64, length=65_536, n_heads=16)
+    assert "does not fit: needs about" in (too_large(huge) or "")
+    assert too_large(cell()) is None
+    assert too_large(cell(device="cuda", batch=64, length=65_536)) is None  # a GPU says so itself
+    needed = int(1.1 * (peak_bytes(cell()) or 0)) + process.PROCESS_BYTES
+    for free, fits in ((needed + 1, True), (needed - 1, False), (None, True)):
+        monkeypatch.setattr(process, "available_bytes", lambda free=free: free)
+        assert (too_large(cell()) is None) == fits
+
+
+def test_a_machine_has_some_memory():
+    free = available_bytes()
+    assert free is None or 2**20 < free < 2**50
