@@ -4,6 +4,8 @@ Chinese and Japanese characters count one by one, as do those of Thai and its li
 """
 
 import functools
+from bisect import bisect_left
+from collections.abc import Iterable
 
 import regex
 
@@ -30,3 +32,9 @@ def word_spans(text: str) -> tuple[tuple[int, int], ...]:
 def count_words(text: str) -> int:
     """Number of words of a text."""
     return len(word_spans(text))
+
+
+def words_read(text: str, read: Iterable[tuple[int, int]]) -> int:
+    """Number of words of `text` that begin inside one of the spans `read`, which do not overlap."""
+    starts = [start for start, _ in word_spans(text)]
+    return sum(bisect_left(starts, end) - bisect_left(starts, start) for start, end in read)

@@ -12,6 +12,7 @@ import pytest
 from core.__main__ import main
 from core.artifact import ROOT
 from core.config import DataConfig, RunConfig
+from core.data.table import read_table
 from core.presets import PRESETS, flags, preset
 from core.records import Cancelled
 from tests import small_models
@@ -95,9 +96,32 @@ def test_a_table_is_written_back_with_what_was_predicted(capsys, models, table):
     assert "there is a file already" in refusal(capsys, "predict", "--model", models / "imdb-encoder", "--file", table)
 
 
+@pytest.mark.parametrize("command", [("evaluate", "--data"), ("predict", "--file")])
+def test_what_was_assumed_of_a_table_is_said_beside_the_answer(capsys, models, tmp_path, command):
+    verb, flag = command
+    path = tmp_path / "reviews.csv"
+    path.write_text("text;label\ngood;1\n ;0\nbad;0\n", encoding="utf-16")
+    said = ["UTF-16, as its byte order mark says", "semicolons between columns", "the first line holds the column names"]
+    if verb == "evaluate":
+        said.append("left out 1 of 3 rows, without text: the first is row 2")
+    assert main([verb, "--model", str(models / "one-head"), flag, str(path)]) == 0
+    shown = capsys.readouterr()
+    assert [line for line in shown.err.splitlines() if line.startswith("data: ")] == [f"data: {note}" for note in said]
+    assert "UTF-16" not in shown.out
+    (tmp_path / "reviews.labelled.csv").unlink(missing_ok=True)
+    assert answer(capsys, verb, "--model", models / "one-head", flag, path, "--json")["assumed"] == said
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
+def test_a_labelled_table_may_be_of_another_format(capsys, models, table, tmp_path, suffix):
+    out = tmp_path / f"out{suffix}"
+    answer(capsys, "predict", "--model", models / "one-head", "--file", table, "--out", out, "--json")
+    assert read_table(out)["text"].tolist() == pd.read_csv(table)["text"].tolist()
+
+
 def test_evaluate_measures_a_table(capsys, models, table):
     found = answer(capsys, "evaluate", "--model", models / "imdb-bilstm", "--data", table, "--json")
-    assert list(found) == ["n", "accuracy", "low", "high", "f1", "buckets"]
+    assert list(found) == ["n", "accuracy", "low", "high", "f1", "buckets", "assumed"]
     assert found["n"] == 400 and found["low"] < found["accuracy"] < found["high"]
     assert [bucket["name"] for bucket in found["buckets"]] == ["1-32", "33-96", "97-224", "over 224"]
     assert [bucket["n"] for bucket in found["buckets"]] == [400, 0, 0, 0]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.words import count_words, word_spans
+from core.words import count_words, word_spans, words_read
 
 
 def words(text):
@@ -52,3 +52,8 @@ def test_spans_are_ordered_pieces_that_hold_all_letters(text):
 
 def test_a_tag_leaves_the_places_of_other_words():
     assert word_spans("a<br />b") == ((0, 1), (7, 8))
+
+
+def test_words_are_counted_where_they_begin():
+    assert words_read("one two three", ((0, 3), (4, 6))) == 2
+    assert words_read("one two three", ()) == 0

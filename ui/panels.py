@@ -13,9 +13,9 @@ from core.artifact import Model
 from core.figures.attention import attention_heatmap, thumbnail
 from core.figures.labels import percent, shorten, visible
 from core.records import Prediction, Reading
-from core.words import count_words
+from core.words import count_words, words_read
 from ui import loaders, markdown
-from ui.review_text import Unit, as_html, units, words_read
+from ui.review_text import Unit, as_html, units
 from ui.view import EVEN, View, head_name
 
 KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM"}

@@ -115,9 +115,3 @@ def _span(piece: str, style: str, title: str) -> str:
 def _escaped(piece: str) -> str:
     """Line ends as references: as characters they would be tidied on the way to the page."""
     return html.escape(piece).replace("\r", "&#13;").replace("\n", "&#10;")
-
-
-def words_read(text: str, read: Iterable[Span]) -> int:
-    """Number of words of `text` that begin inside `read`."""
-    words = word_spans(text)
-    return sum(bisect_left(words, end, key=_start) - bisect_left(words, start, key=_start) for start, end in read)

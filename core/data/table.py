@@ -83,9 +83,15 @@ def read_content(name: str, content: bytes) -> Table:
     return Table(name=PurePath(name).name, frame=frame, assumed=(*assumed, *renamed))
 
 
+def open_as_named(path: Path) -> Table:
+    """The table of `open_table` under the names that the file gives, be they equal or empty."""
+    frame, assumed = _read(str(path), _content(path))
+    return Table(name=path.name, frame=frame, assumed=tuple(assumed))
+
+
 def read_table(path: Path) -> pd.DataFrame:
-    """The rows of `open_table` under the names that the file gives, be they equal or empty."""
-    return _read(str(path), _content(path))[0]
+    """The rows of `open_as_named`."""
+    return open_as_named(path).frame
 
 
 def _content(path: Path) -> bytes:
@@ -192,40 +198,46 @@ READERS: dict[str, Callable[[bytes], tuple[pd.DataFrame, list[str]]]] = {
 }
 
 
-def text_column(frame: pd.DataFrame, name: str) -> list[str]:
-    """The texts of a column. A row without text, or a cell that is no text, is a ValueError that names the first one.
+def texts_of(frame: pd.DataFrame, name: str) -> tuple[list[int], list[str]]:
+    """The rows that have text in a column, and these texts. No text at all, and a cell that is none, is a ValueError.
 
     Rows count from 1, the line of column names left aside. Characters that show nothing are no text: see `tokenizer.is_blank`.
     """
     cells = column(frame, name)
-    blank = [row for row, cell in enumerate(cells, 1) if is_blank(cell)]
-    if blank:
-        raise ValueError(
-            f"column {name!r}: {len(blank)} of {len(cells)} rows have no text, the first is row {blank[0]}: remove or fill them"
-        )
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    if len(texts) < len(cells):
-        row = next(row for row, cell in enumerate(cells, 1) if not isinstance(cell, str))
-        raise ValueError(f"column {name!r}: got {reprlib.repr(cells[row - 1])} in row {row}, expected text")
-    return texts
+    rows = [row for row, cell in enumerate(cells, 1) if not is_blank(cell)]
+    if not rows:
+        raise ValueError(f"column {name!r}: none of its {len(cells):,} rows has text")
+    for row in rows:
+        if not isinstance(cells[row - 1], str):
+            raise ValueError(f"column {name!r}: got {reprlib.repr(cells[row - 1])} in row {row}, expected text")
+    return rows, [text for row in rows if isinstance(text := cells[row - 1], str)]
 
 
 def labelled(frame: pd.DataFrame, text_name: str, label_name: str, label_names: tuple[str, ...], name: str) -> Reviews:
     """The reviews of a table with their classes, for a model that knows these `label_names`.
 
     Labels are the names, whatever their case, or numbers from 0; a table may hold one class only. Any other label is a
-    ValueError, and so is a row without text.
+    ValueError. Rows without text are left out, which the notes say.
     """
-    texts = text_column(frame, text_name)
-    cells = column(frame, label_name)
+    rows, texts = texts_of(frame, text_name)
+    every = column(frame, label_name)
+    cells = [every[row - 1] for row in rows]
     known = known_classes(cells, label_names)
     labels = [label for label in known if label is not None]
     if len(labels) < len(cells):
-        row = known.index(None) + 1
-        got = "no label" if is_blank(cells[row - 1]) else reprlib.repr(cells[row - 1])
+        place = known.index(None)
+        got = "no label" if is_blank(cells[place]) else reprlib.repr(cells[place])
         expected = f"one of {', '.join(label_names)}, or its number from 0"
-        raise ValueError(f"column {label_name!r}: got {got} in row {row}, expected {expected}")
-    return Reviews(name=name, texts=texts, labels=labels, label_names=label_names)
+        raise ValueError(f"column {label_name!r}: got {got} in row {rows[place]}, expected {expected}")
+    notes = _left_out(rows, len(every))
+    return Reviews(name=name, texts=texts, labels=labels, label_names=label_names, notes=notes)
+
+
+def _left_out(rows: Sequence[int], n: int) -> tuple[str, ...]:
+    if len(rows) == n:
+        return ()
+    first = min({*range(1, n + 1)} - {*rows})
+    return (f"left out {n - len(rows):,} of {n:,} rows, without text: the first is row {first}",)
 
 
 def column(frame: pd.DataFrame, name: str) -> list[object]:

@@ -6,36 +6,40 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from core.artifact import Model
 from core.data.batches import Cut
 from core.data.corpus import encode_corpus
-from core.data.table import column, is_blank, labelled, read_table, text_column
+from core.data.table import labelled, open_as_named, texts_of
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import probabilities, score
+from core.evaluation.writing import SPREADSHEETS, WRITERS, free_name, inert, rendered
 from core.records import Metrics
 from core.words import count_words
 
 Progress = Callable[[int, int], None]
 
 
-def evaluate(model: Model, path: Path, text_name: str, label_name: str, progress: Progress) -> Metrics:
-    """How well `model` labels the table. ValueError if it cannot be used, or holds one class alone."""
-    reviews = labelled(read_table(path), text_name, label_name, model.label_names, path.name)
+def evaluate(model: Model, path: Path, text_name: str, label_name: str, progress: Progress) -> tuple[Metrics, tuple[str, ...]]:
+    """How well `model` labels the table, and sentences on how that was read and which rows without text were left out.
+
+    ValueError if it cannot be used, or holds one class alone.
+    """
+    table = open_as_named(path)
+    reviews = labelled(table.frame, text_name, label_name, model.label_names, path.name)
     if len(set(reviews.labels)) < 2:
         only = model.label_names[reviews.labels[0]]
         raise ValueError(f"column {label_name!r}: it holds only {only!r}, expected at least two classes")
     logits = table_logits(model, reviews.texts, windows=False, progress=progress)
     words = np.array([count_words(text) for text in reviews.texts])
-    return metrics(logits, np.array(reviews.labels), words)
+    return metrics(logits, np.array(reviews.labels), words), (*table.assumed, *reviews.notes)
 
 
 def label_table(
     model: Model, path: Path, out: Path | None, text_name: str, windows: bool, progress: Progress
 ) -> dict[str, Any]:
-    """Writes the table with columns `label` and `probability` (of that label) added, and says where.
+    """Writes the table with columns `label` and `probability` (of that label) added, and says where, and how it was read.
 
     A row without text keeps its place and gets neither. Nothing that a person brought is overwritten: where a column has
     such a name already, ours is called `predicted_...`, and a file that exists is a ValueError, as is every other place that
@@ -43,22 +47,26 @@ def label_table(
     """
     out = out or path.with_name(f"{path.stem}.labelled{path.suffix}")
     _refuse_unwritable(out)
-    frame = read_table(path)
-    filled = np.array([not is_blank(cell) for cell in column(frame, text_name)])
-    texts = text_column(frame[filled] if filled.any() else frame, text_name)
+    table = open_as_named(path)
+    frame = table.frame
+    rows, texts = texts_of(frame, text_name)
     _rendered(frame, out)  # refuses what this format cannot hold
     shares = probabilities(table_logits(model, texts, windows=windows, progress=progress))
-    names = [_free_name(name, frame) for name in ("label", "probability")]
-    frame[names[0]] = _placed([model.label_names[i] for i in shares.argmax(-1)], filled)
-    frame[names[1]] = _placed(shares.max(-1).tolist(), filled)
+    names = [free_name(name, frame) for name in ("label", "probability")]
+    labels = [model.label_names[i] for i in shares.argmax(-1)]
+    frame[names[0]] = _placed(inert(labels) if out.suffix.lower() in SPREADSHEETS else labels, rows, len(frame))
+    frame[names[1]] = _placed(shares.max(-1).tolist(), rows, len(frame))
     _write(_rendered(frame, out), out)
-    return {"n": len(texts), "without_text": int((~filled).sum()), "out": str(out), "columns": names}
+    summary = {"n": len(texts), "without_text": len(frame) - len(texts), "out": str(out), "columns": names}
+    return summary | {"assumed": list(table.assumed)}
 
 
-def _placed(values: Sequence[object], filled: Bool[np.ndarray, "n"]) -> list[object]:
-    """One value for each row that has text, none for the others."""
-    rest = iter(values)
-    return [next(rest) if full else None for full in filled]
+def _placed(values: Sequence[object], rows: Sequence[int], n: int) -> list[object]:
+    """The values at their rows, none at the others."""
+    placed: list[object] = [None] * n
+    for value, row in zip(values, rows, strict=True):
+        placed[row - 1] = value
+    return placed
 
 
 def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress: Progress) -> Float[np.ndarray, "n C"]:
@@ -73,22 +81,19 @@ def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress:
 
 def _refuse_unwritable(out: Path) -> None:
     if out.suffix.lower() not in WRITERS:
-        raise ValueError(f"out: got a name that ends in {out.suffix!r}, expected {' or '.join(WRITERS)}")
+        *others, last = WRITERS
+        raise ValueError(f"out: got a name that ends in {out.suffix!r}, expected {', '.join(others)} or {last}")
     if out.exists():
         raise ValueError(f"{out}: there is a file already; name another with --out")
     if not out.parent.is_dir():
         raise ValueError(f"{out}: there is no folder {out.parent}; make it first, or name another with --out")
 
 
-def _free_name(name: str, frame: pd.DataFrame) -> str:
-    return _free_name(f"predicted_{name}", frame) if name in frame.columns else name
-
-
 def _rendered(frame: pd.DataFrame, out: Path) -> bytes:
     try:
-        return WRITERS[out.suffix.lower()](frame)
-    except (pa.ArrowException, ValueError) as error:
-        raise ValueError(f"{out}: a {out.suffix} file cannot hold this table: {error}") from error
+        return rendered(frame, out.suffix.lower())
+    except ValueError as error:
+        raise ValueError(f"{out}: {error}") from error
 
 
 def _write(content: bytes, out: Path) -> None:
@@ -97,15 +102,3 @@ def _write(content: bytes, out: Path) -> None:
             file.write(content)
     except OSError as error:
         raise ValueError(f"{out}: the table cannot be written there: {error.strerror}") from error
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    """As RFC 4180: with line ends of two characters, the cells that hold either of them are quoted."""
-    return frame.to_csv(index=any(frame.index.names), lineterminator="\r\n").encode()
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    return frame.to_parquet()
-
-
-WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {".csv": _csv, ".parquet": _parquet}

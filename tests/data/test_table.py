@@ -227,33 +227,45 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path, name, sentence):
 def test_a_missing_column_names_those_found():
     frame = pd.DataFrame({"review": ["a"], "stars": [1]})
     with pytest.raises(ValueError, match="column 'text': there is no such column; the table has 'review', 'stars'"):
-        table.text_column(frame, "text")
+        table.texts_of(frame, "text")
 
 
 def test_equal_column_names_are_refused(csv):
     frame = table.read_table(csv("text,text,label\na,b,1\n"))
     with pytest.raises(ValueError, match="column 'text': 2 columns have this name"):
-        table.text_column(frame, "text")
-    assert table.text_column(frame, "label") == ["1"]
+        table.texts_of(frame, "text")
+    assert table.texts_of(frame, "label") == ([1], ["1"])
 
 
 @pytest.mark.parametrize("blank", ["", "  \t", "\u200b\ufeff", "<br />", None, float("nan"), pd.NA])
-def test_rows_without_text_are_counted_and_the_first_is_named(blank):
-    frame = pd.DataFrame({"text": pd.Series(["a", blank, "b", blank], dtype=object)})
-    with pytest.raises(ValueError, match="column 'text': 2 of 4 rows have no text, the first is row 2"):
-        table.text_column(frame, "text")
+def test_rows_without_text_are_left_out_and_the_others_keep_their_number(blank):
+    frame = pd.DataFrame({"text": pd.Series(["a", blank, "b", blank], dtype=object), "label": [0, 7, 1, 7]})
+    assert table.texts_of(frame, "text") == ([1, 3], ["a", "b"])
+    reviews = labelled(frame)
+    assert (reviews.texts, reviews.labels) == (["a", "b"], [0, 1])
+    assert reviews.notes == ("left out 2 of 4 rows, without text: the first is row 2",)
+
+
+def test_a_table_without_any_text_is_refused():
+    with pytest.raises(ValueError, match="column 'text': none of its 2 rows has text"):
+        table.texts_of(pd.DataFrame({"text": ["", None]}), "text")
+
+
+def test_rows_are_named_by_their_place_in_the_file():
+    frame = pd.DataFrame({"text": pd.Series([" ", "a", "b"], dtype=object), "label": [0, 1, "odd"]})
+    with pytest.raises(ValueError, match="got 'odd' in row 3"):
+        labelled(frame)
 
 
 @pytest.mark.parametrize("content", ["text\na\n\nb\n", "label,text\n1,a\n0\n1,b\n", "label,text\n1,a\n\n1,b\n"])
 def test_a_gap_in_a_csv_is_a_row_without_text(csv, content):
-    with pytest.raises(ValueError, match="1 of 3 rows have no text, the first is row 2"):
-        table.text_column(table.read_table(csv(content)), "text")
+    assert table.texts_of(table.read_table(csv(content)), "text") == ([1, 3], ["a", "b"])
 
 
 @pytest.mark.parametrize("cell", [3, [1, 2], b"bytes"])
 def test_a_cell_that_is_no_text_is_refused(cell):
     with pytest.raises(ValueError, match="in row 2, expected text"):
-        table.text_column(pd.DataFrame({"text": pd.Series(["a", cell], dtype=object)}), "text")
+        table.texts_of(pd.DataFrame({"text": pd.Series(["a", cell], dtype=object)}), "text")
 
 
 def test_a_models_names_are_labels_too():

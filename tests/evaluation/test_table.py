@@ -16,6 +16,7 @@ from tests.small_models import TEXTS
 LONG = " ".join(TEXTS * 5)  # several windows of the small models
 REVIEWS = [*TEXTS, LONG, "good", 'not, a "good" film\nat all']
 LABELS = [1, 0, 0, 1, 1, 0]
+CSV_NOTES = ("UTF-8", "commas between columns", "the first line holds the column names")
 
 
 def silent(n: int, total: int) -> None:
@@ -46,10 +47,17 @@ def unscored(monkeypatch):
 @pytest.mark.parametrize("labels", [LABELS, ["Positive", "negative", "negative", "positive", "POSITIVE ", "negative"]])
 def test_a_table_is_measured_as_its_reviews_are_read(model, tmp_path, suffix, labels):
     path = write(pd.DataFrame({"text": REVIEWS, "label": labels}), tmp_path / f"reviews{suffix}")
-    found = evaluate(model, path, "text", "label", silent)
+    found, assumed = evaluate(model, path, "text", "label", silent)
     logits = np.array([read(model, text).prediction.logits for text in REVIEWS], dtype=np.float32)
     assert found == metrics(logits, np.array(LABELS), np.array([count_words(text) for text in REVIEWS]))
     assert (found.n, found.buckets[0].n, found.buckets[2].n) == (6, 5, 1)  # lengths before anything is cut
+    assert assumed == (() if suffix == ".parquet" else CSV_NOTES)
+
+
+def test_rows_without_text_are_left_out_of_the_measure_and_counted(opened, tmp_path):
+    path = write(pd.DataFrame({"text": ["good", " ", "bad", None], "label": [1, 7, 0, None]}), tmp_path / "reviews.parquet")
+    found, assumed = evaluate(opened("one-head"), path, "text", "label", silent)
+    assert (found.n, assumed) == (2, ("left out 2 of 4 rows, without text: the first is row 2",))
 
 
 def test_progress_counts_every_review(opened, tmp_path):
@@ -69,8 +77,8 @@ def test_progress_counts_every_review(opened, tmp_path):
         (b"text,label\ngood,1\nbad,2\n", "got '2' in row 2, expected one of negative, positive"),
         (b"text,label\ngood,1\nbad,\n", "got no label in row 2"),
         (b"text,label\ngood,1\nnot so good \x81,0\n", "byte 0x81 in line 3, which is neither UTF-8 nor cp1252; save the file"),
-        (b"text,label\ngood,1\n  ,0\n,1\nbad,0\n", "2 of 4 rows have no text, the first is row 2: remove or fill them"),
-        ("text,label\ngood,1\nbad,0\n\u200b\u200b,1\n".encode(), "1 of 3 rows have no text, the first is row 3"),
+        ("text,label\n \t,1\n,0\n\u200b\u200b,1\n".encode(), "column 'text': none of its 3 rows has text"),
+        (b"text,label\n,1\ngood,1\n ,0\n", "it holds only 'positive', expected at least two classes"),
         (b"text,label\n", "a table without rows"),
         (b"", "the file is empty"),
     ],
@@ -91,6 +99,7 @@ def test_a_table_gets_what_each_review_alone_is_answered(model, tmp_path, suffix
     summary = label_table(model, path, None, "text", windows, silent)
     out = tmp_path / f"reviews.labelled{suffix}"
     expected = {"n": 6, "without_text": 0, "out": str(out), "columns": ["label", "probability"]}
+    expected["assumed"] = [] if suffix == ".parquet" else list(CSV_NOTES)
     assert json.loads(json.dumps(summary)) == expected
     found = read_table(out)
     assert list(found.columns) == ["text", "id", "label", "probability"]
@@ -157,7 +166,13 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), [(".csv", ".csv"), (".csv", ".parquet"), (".parquet", ".csv")])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *((".csv", after) for after in (".csv", ".parquet", ".tsv", ".jsonl", ".ndjson")),
+        *((".parquet", after) for after in (".csv", ".tsv", ".jsonl")),
+    ],
+)
 def test_every_cell_comes_back_as_typed(opened, tmp_path, before, after):
     frame = pd.DataFrame({"text": [f"good {cell}" for cell in CELLS], "note": CELLS})
     path = tmp_path / f"reviews{before}"
@@ -170,7 +185,7 @@ def test_every_cell_comes_back_as_typed(opened, tmp_path, before, after):
     assert (found["text"].tolist(), found["note"].tolist()) == (frame["text"].tolist(), CELLS)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_a_named_index_is_kept(opened, tmp_path, suffix):
     frame = pd.DataFrame({"text": ["good", "bad"]}, index=pd.Index([7, 3], name="id"))
     frame.to_parquet(tmp_path / "reviews.parquet")
@@ -181,13 +196,14 @@ def test_a_named_index_is_kept(opened, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("out", "sentence"),
     [
-        ("out.xlsx", "out: got a name that ends in '.xlsx', expected .csv or .parquet"),
-        ("out", "out: got a name that ends in '', expected .csv or .parquet"),
+        ("out.xlsx", "out: got a name that ends in '.xlsx', expected .csv, .tsv, .jsonl, .ndjson or .parquet"),
+        ("out", "out: got a name that ends in '', expected .csv, .tsv, .jsonl, .ndjson or .parquet"),
         ("taken.csv", "there is a file already; name another with --out"),
         ("reviews.csv", "there is a file already"),
         ("folder.csv", "there is a file already"),
         ("gone/out.csv", "there is no folder .*gone; make it first"),
         ("twice.parquet", "a .parquet file cannot hold this table: Duplicate column names"),
+        ("twice.jsonl", "a .jsonl file cannot hold this table: .*columns must be unique"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(opened, tmp_path, unscored, out, sentence):
@@ -217,3 +233,15 @@ def test_labelled_again_the_earlier_table_stays(opened, tmp_path):
     with pytest.raises(ValueError, match="reviews.labelled.csv: there is a file already"):
         label_table(opened("cls"), path, None, "text", False, silent)
     assert (tmp_path / "reviews.labelled.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("suffix", "written"), [(".csv", "'=good"), (".tsv", "'=good"), (".jsonl", "=good"), (".parquet", "=good")]
+)
+def test_a_label_is_no_formula_where_a_spreadsheet_would_calculate_it(opened, tmp_path, suffix, written):
+    model = opened("one-head")
+    model.network.config.id2label = {0: "=good", 1: "=good "}
+    path = write(pd.DataFrame({"text": ["good"], "note": ["=1+1"]}), tmp_path / "reviews.csv")
+    label_table(model, path, tmp_path / f"out{suffix}", "text", False, silent)
+    found = read_table(tmp_path / f"out{suffix}")
+    assert (found["label"][0].strip(), found["note"][0]) == (written, "=1+1")

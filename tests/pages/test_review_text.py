@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.figures.colors import ink
 from core.records import AttentionMap
-from ui.review_text import STRONGEST, as_html, units, words_read
+from ui.review_text import STRONGEST, as_html, units
 
 
 def attention(tokens: list[str], spans: list[tuple[int, int]]) -> AttentionMap:
@@ -103,8 +103,3 @@ def test_any_text_with_any_tokens_is_shown_whole(text, cuts, limit):
 
 def _text(drawn: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", drawn))
-
-
-def test_words_are_counted_where_they_begin():
-    assert words_read("one two three", ((0, 3), (4, 6))) == 2
-    assert words_read("one two three", ()) == 0
