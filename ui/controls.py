@@ -78,11 +78,15 @@ def _called(titles: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[str]:
-    """The ids of the URL, else those chosen last in this session, else `default`.
+    """The ids of the URL, else those chosen before in this session, on coming back to the page, else `default`.
 
     `bind` would write titles into the URL instead: a renamed run would be lost, and of two alike the first taken.
     """
-    noted = st.query_params.get_all(key) if key in st.query_params else st.session_state.get(f"{key}_noted")
+    noted = st.session_state.get(f"{key}_noted")
+    if key in st.query_params:
+        noted = st.query_params.get_all(key)
+    elif key in st.session_state:  # the browser's Back button led to where nothing had been chosen yet
+        noted = None
     if noted is None:
         return list(default)
     _remember(key, noted)
