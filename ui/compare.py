@@ -1,12 +1,12 @@
 """Runs beside one another as tables and sentences: how each stands, what differs, and whether a difference is one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from core import runs
-from core.config import BiLSTMArchitecture, RunConfig
+from core.config import BiLSTMArchitecture
 from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
 
@@ -22,8 +22,8 @@ def overview(found: Sequence[Run]) -> pd.DataFrame:
         {"run": titles[run.id], "state": standing(run)}
         | {name: value for side in ("test", "validation") for name, value in _measured(run, side).items()}
         | {
-            "model": kind(run.config),
-            "data": data(run.config),
+            "model": kind(run),
+            "data": data(run),
             "training": run.figure("training", "train_s"),
             "parameters": run.figure("n_parameters"),
             "created": run.created,
@@ -70,23 +70,24 @@ def is_asked_to_stop(run: Run) -> bool:
     return run.is_alive and (run.folder / "cancel").exists()
 
 
-def kind(config: RunConfig | None) -> str | None:
-    """The network in a few words."""
-    if config is None:
-        return None
-    model = config.model
-    layers = "1 layer" if model.n_layers == 1 else f"{model.n_layers} layers"
+def kind(run: Run) -> str | None:
+    """The network in a few words, or what is measured in its place."""
+    if run.config is None:
+        return None if run.sweep is None else "a sweep of memory and time"
+    model = run.config.model
+    layers = _count(model.n_layers, "layer")
     if isinstance(model, BiLSTMArchitecture):
         return f"BiLSTM, {layers} of 2 × {model.d_hidden}"
-    return f"Transformer, {layers} of {model.d_model}, {model.n_heads} heads"
+    return f"Transformer, {layers} of {model.d_model}, {_count(model.n_heads, 'head')}"
 
 
-def data(config: RunConfig | None) -> str | None:
+def data(run: Run) -> str | None:
     """Which reviews, in a few words."""
-    if config is None:
+    if run.config is None:
         return None
-    name = config.reviews.data.replace("\\", "/").rpartition("/")[2]
-    return name if config.reviews.limit is None else f"{name}, at most {config.reviews.limit:,}"
+    reviews = run.config.reviews
+    name = reviews.data.replace("\\", "/").rpartition("/")[2]
+    return name if reviews.limit is None else f"{name}, at most {reviews.limit:,}"
 
 
 def knobs(chosen: Sequence[Run]) -> pd.DataFrame:
@@ -193,7 +194,7 @@ def _reviews(run: Run) -> str:
 
 def machines(chosen: Sequence[Run]) -> str | None:
     """What the runs were trained on, where it was not the same for all; None where it was."""
-    known = {run.id: _machine(run.recorded("hardware")) for run in chosen if run.recorded("hardware")}
+    known = {run.id: machine for run in chosen if (machine := _machine(run)) is not None}
     if len(set(known.values())) < 2:
         return None
     titles = titles_of(chosen)
@@ -201,9 +202,13 @@ def machines(chosen: Sequence[Run]) -> str | None:
     return f"Times and memory are not of the same machine: {'; '.join(parts)}."
 
 
-def _machine(hardware: Mapping[str, Any]) -> str:
-    name = hardware.get("gpu") or hardware.get("cpu")
-    return f"{name}, threads: {hardware.get('threads')}"
+def _machine(run: Run) -> str | None:
+    name, threads = run.recorded("hardware", "gpu") or run.recorded("hardware", "cpu"), run.figure("hardware", "threads")
+    return None if name is None or threads is None else f"{name}, {_count(threads, 'thread')}"
+
+
+def _count(n: float, noun: str) -> str:
+    return f"{n:,.0f} {noun}" if n == 1 else f"{n:,.0f} {noun}s"
 
 
 def _accuracy(run: Run, side: str) -> str:

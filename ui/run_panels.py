@@ -109,7 +109,7 @@ def _act(run: Run) -> None:
             st.rerun()
         if compare.is_asked_to_stop(run) and _button("End it now", run, "What it has learned is lost."):
             with st.spinner("Ending the run…"):
-                jobs.stop(runs.find(run.id), grace_s=0)
+                jobs.stop(runs.find(run.id), grace_s=0.0)
             st.rerun()
         if _button("Delete", run, "Into the trash, from where it can be brought back."):
             runs.delete(run.id)
@@ -129,7 +129,7 @@ def differences(chosen: Sequence[Run]) -> None:
         st.markdown("No knob differs." if len(chosen) > 1 else "Choose a second run to see what differs.")
     else:
         _wide(knobs, "compare_knobs", 150)
-    unknown = [run for run in chosen if run.config is None]
+    unknown = [run for run in chosen if run.config is None and run.sweep is None]
     if unknown:
         titles = compare.titles_of(chosen)
         st.caption(markdown.literal(f"The configuration of {', '.join(titles[run.id] for run in unknown)} is not on record."))
