@@ -23,14 +23,21 @@ def scrolls_sideways(page) -> bool:
     )
 
 
-@pytest.mark.parametrize(("path", "title"), [("/", "Inspect"), ("/inspect", "Inspect"), ("/lengths", "Lengths")])
+TITLES = ["Inspect", "Score", "Train", "Compare", "Lengths", "Memory"]
+
+
+@pytest.mark.parametrize(
+    ("path", "title"), [("/", "Inspect"), ("/inspect", "Inspect"), ("/compare", "Compare"), ("/lengths", "Lengths")]
+)
 def test_a_fresh_server_is_first_asked_for_any_page(fresh_server, page, path, title):
     page.goto(fresh_server.url + path)
     page.wait_for_selector(f"h1:has-text('{title}')")
     page.wait_for_selector("[data-testid=stMultiSelect]")
     assert page.title() == f"{title} - Attention lab"
     links = page.locator("[data-testid=stSidebarNavLink]")
-    assert [link.split()[-1] for link in links.all_inner_texts()] == ["Inspect", "Lengths"]
+    shown = [link.split()[-1] for link in links.all_inner_texts()]
+    assert title in shown and shown == [name for name in TITLES if name in shown]
+    assert page.get_by_text("The tab's symbol").count() == 0  # what a script says of itself is not drawn
     assert page.locator("[role=dialog]").count() == 0  # "Page not found"
     assert "Traceback" not in fresh_server.log.read_text()
 
