@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from core.data.labels import find_classes, label_key
 from core.data.reviews import Reviews
@@ -78,7 +79,7 @@ def prepare(table: Table, text_columns: Sequence[str], label_column: str) -> Pre
             f"columns: got {', '.join(text_columns) or 'none'} for the text and {label_column} for the label, "
             f"expected at least one of text, and each column once"
         )
-    joined = [_joined(cells) for cells in zip(*(column(table.frame, name) for name in text_columns), strict=True)]
+    joined = join_texts(table.frame, text_columns)
     cells = column(table.frame, label_column)
     dropped, contradictions = _unusable(joined, [label_key(cell) for cell in cells])
     out = {drop.row for drop in dropped}
@@ -98,8 +99,12 @@ def prepare(table: Table, text_columns: Sequence[str], label_column: str) -> Pre
     return Prepared(reviews=reviews, rows=rows, dropped=dropped, changed=(*classes.said, *said))
 
 
+def join_texts(frame: pd.DataFrame, text_columns: Sequence[str]) -> list[str | None]:
+    """The text of each row, its columns joined by a line break; empty if it has none, None if a cell is no text."""
+    return [_joined(cells) for cells in zip(*(column(frame, name) for name in text_columns), strict=True)]
+
+
 def _joined(cells: Sequence[object]) -> str | None:
-    """The text of a row, empty if it has none; None if a cell is no text."""
     filled = [cell for cell in cells if not is_blank(cell)]
     texts = [cell for cell in filled if isinstance(cell, str)]
     return "\n".join(texts) if len(texts) == len(filled) else None
