@@ -3,9 +3,14 @@
 torch is imported when the first model is opened, not before, so that a page paints at once.
 """
 
+from __future__ import annotations
+
+import hashlib
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -13,14 +18,23 @@ import streamlit as st
 from core import curves as curves_of
 from core import runs as runs_on_disk
 from core.artifact import Model, model_folders, models_root, open_model, read_predictions
+from core.config import DataConfig, RunConfig
 from core.curves import Curve
 from core.data import preparation, uploads
 from core.data.preparation import Prepared
 from core.data.table import Table, read_content
+from core.evaluation.answers import Answer, Scored, answer
 from core.records import Reading
 from core.runs import Run
 from ui import examples as examples_by_rule
 
+if TYPE_CHECKING:
+    from core.training.estimate import Estimate, Sample
+
+ANSWERED_AT_ONCE = 64
+"""Reviews between two moments at which a person may stop."""
+MOST_ANSWERS = 50_000
+"""Kept for a session: at least what two models answer for the largest table of a page."""
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
 """Models to show first, if they are there."""
 
@@ -95,6 +109,53 @@ def prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prepa
     return _prepared(uploads.find(id).id, text_columns, label_column)
 
 
+def estimate(config: RunConfig) -> Estimate:
+    """What a training is expected to take on this machine; ValueError for data or knobs that cannot be used."""
+    return _estimate(config)
+
+
+def unanswered(name: str, texts: Sequence[str | None]) -> list[str]:
+    """The different ones of `texts` that this session has no answer of that model for; ValueError if there is no model."""
+    model_key, kept = _model_key(name), _answers()
+    return [text for text in dict.fromkeys(texts) if text is not None and (*model_key, _digest(text)) not in kept]
+
+
+def ask(name: str, texts: Sequence[str]) -> Iterator[int]:
+    """Asks that model for an answer to each of `texts`, and says again and again how many are new.
+
+    Answers are kept for the session as they come: what was stopped goes on from where it was. The oldest ones go when
+    there are more than `MOST_ANSWERS`. ValueError if the model cannot be opened.
+    """
+    model_key, kept, opened = _model_key(name), _answers(), model(name)
+    for start in range(0, len(texts), ANSWERED_AT_ONCE):
+        chunk = texts[start : start + ANSWERED_AT_ONCE]
+        for text, found in zip(chunk, answer(opened, chunk), strict=True):
+            kept[*model_key, _digest(text)] = found
+        while len(kept) > MOST_ANSWERS:
+            del kept[next(iter(kept))]
+        yield len(chunk)
+
+
+def scored(name: str, texts: Sequence[str | None]) -> Scored:
+    """What that model answered for each of `texts`, of which none may be `unanswered`; None where there is no text."""
+    model_key, kept = _model_key(name), _answers()
+    answers = [None if text is None else kept[*model_key, _digest(text)] for text in texts]
+    return Scored(model=model_title(name), label_names=model(name).label_names, answers=answers)
+
+
+def _model_key(name: str) -> tuple[str, int]:
+    folder = _folder(name)
+    return folder, _changed(folder)
+
+
+def _answers() -> dict[tuple[str, int, bytes], Answer]:
+    return st.session_state.setdefault("answers", {})
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
 def _folder(name: str) -> str:
     folders = model_folders()
     if name not in folders:
@@ -110,6 +171,22 @@ def _changed(folder: str) -> int:
 @st.cache_data(max_entries=32, show_spinner=False)
 def _curves(_run: Run, events: str, size: int) -> dict[str, Curve]:
     return curves_of.curves(_run.events)
+
+
+@st.cache_data(max_entries=32, show_spinner="Trying a layer of this network…")
+def _estimate(config: RunConfig) -> Estimate:
+    with _opening:
+        from core.training.estimate import estimate
+    return estimate(config, _sample(config.reviews, config.training.seed, config.model.vocab_size))
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the reviews…")
+def _sample(data: DataConfig, seed: int, vocab_size: int) -> Sample:
+    from core.data.reviews import load
+    from core.training.estimate import sample
+
+    reviews = load(data, seed)
+    return sample(reviews.texts, len(reviews.label_names), vocab_size)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -15,6 +15,12 @@ INSPECT = st.Page(
     icon=":material/search:",
     help="What does a model make of a review, and on what evidence?",
 )
+SCORE = st.Page(
+    "../pages/score.py",
+    title="Score",
+    icon=":material/table_rows:",
+    help="What do the models make of many reviews, and where do they disagree?",
+)
 COMPARE = st.Page(
     "../pages/compare.py",
     title="Compare",
@@ -37,7 +43,7 @@ def home() -> None:
 HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
-page = st.navigation({"Attention lab": [HOME, INSPECT, COMPARE, LENGTHS]})
+page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, COMPARE, LENGTHS]})
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 st.title(shown.title)  # before the page's own imports, so that there is something to see at once

@@ -165,8 +165,12 @@ def preview(table: Table) -> None:
 def _shown(cell: object) -> str | None:
     if cell is None or cell is pd.NA or isinstance(cell, float) and cell != cell:
         return None
-    text = str(cell)
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+    return shorten(str(cell), LONGEST_CELL)
+
+
+def shorten(text: str, most: int) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _plural(n: int, noun: str) -> str:

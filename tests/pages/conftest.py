@@ -36,3 +36,9 @@ def inspect(first_page) -> AppTest:
 @pytest.fixture
 def lengths(first_page) -> AppTest:
     return first_page.run().switch_page("../pages/lengths.py").run()
+
+
+@pytest.fixture
+def score(first_page, tmp_path, monkeypatch) -> AppTest:
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    return first_page.run().switch_page("../pages/score.py").run()
