@@ -314,6 +314,21 @@ def test_more_than_eight_in_an_address_are_eight(page, root):
     assert not page.exception and page.multiselect(key="compare_runs").value == list("abcdefgh")
 
 
+def test_those_that_are_gone_take_no_place(page, root):
+    make(root, "a")
+    page.query_params["compare_runs"] = [*(f"gone {i}" for i in range(8)), "a"]
+    page.run()
+    assert not page.exception and page.multiselect(key="compare_runs").value == ["a"]
+
+
+def test_the_back_button_leads_to_where_nothing_was_chosen(page, root):
+    make(root, "a")
+    choose(page, "a")
+    page.query_params.clear()
+    page.run()
+    assert page.multiselect(key="compare_runs").value == [] and "compare_runs" not in page.query_params
+
+
 def test_a_choice_survives_another_page(page, root):
     finish(root, "a")
     choose(page, "a")
