@@ -1,5 +1,7 @@
 """What a run has said of itself, as curves over its steps."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +17,12 @@ class Curve:
 
     steps: tuple[int, ...]
     values: tuple[float, ...]
+
+    def thinned(self, most: int) -> Curve:
+        """About `most` of its points, evenly, always with the last one."""
+        every = -(-len(self.steps) // most)
+        start = (len(self.steps) - 1) % every
+        return Curve(steps=self.steps[start::every], values=self.values[start::every])
 
 
 def curves(events: Sequence[Event]) -> dict[str, Curve]:

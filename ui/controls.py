@@ -61,7 +61,7 @@ def several(label: str, titles: Mapping[str, str], key: str, most: int, default:
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted
     return st.multiselect(
-        label, list(titles), format_func=_called(titles), max_selections=most, key=key, on_change=_note, args=(key,)
+        label, list(titles), format_func=_called(titles), max_selections=most, key=key, on_change=_note, args=(key, titles)
     )
 
 
@@ -70,7 +70,7 @@ def one(label: str, titles: Mapping[str, str], key: str) -> str:
     wanted = (_chosen(key, titles, ()) or list(titles))[0]
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted
-    return st.selectbox(label, list(titles), format_func=_called(titles), key=key, on_change=_note, args=(key,))
+    return st.selectbox(label, list(titles), format_func=_called(titles), key=key, on_change=_note, args=(key, titles))
 
 
 def _called(titles: Mapping[str, str]) -> Callable[[str], str]:
@@ -94,9 +94,12 @@ def _chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[st
     return found or (list(default) if any(noted) else [])
 
 
-def _note(key: str) -> None:
+def _note(key: str, titles: Mapping[str, str]) -> None:
+    """What was just chosen. A browser that knows an older title sends that instead of an id: it is no choice."""
     chosen = st.session_state[key]
-    _remember(key, [chosen] if isinstance(chosen, str) else chosen)
+    ids = [chosen] if isinstance(chosen, str) else chosen
+    if all(id in titles for id in ids):
+        _remember(key, ids)
 
 
 def _remember(key: str, ids: Sequence[str]) -> None:

@@ -21,6 +21,12 @@ SCORE = st.Page(
     icon=":material/table_rows:",
     help="What do the models make of many reviews, and where do they disagree?",
 )
+TRAIN = st.Page(
+    "../pages/train.py",
+    title="Train",
+    icon=":material/model_training:",
+    help="Start a training, follow it, stop it.",
+)
 COMPARE = st.Page(
     "../pages/compare.py",
     title="Compare",
@@ -43,7 +49,7 @@ def home() -> None:
 HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
-page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, COMPARE, LENGTHS]})
+page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS]})
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 st.title(shown.title)  # before the page's own imports, so that there is something to see at once

@@ -8,6 +8,15 @@ from core.curves import Curve
 from core.figures.colors import CATEGORICAL
 from core.figures.labels import literal
 
+AXES = {
+    "loss": ("training loss (nats)", ".2f"),
+    "val_loss": ("validation loss (nats)", ".2f"),
+    "val_accuracy": ("validation accuracy", ".1%"),
+    "lr": ("learning rate", ".1e"),
+    "gradient_norm": ("gradient norm", ".2f"),
+    "largest_logit": ("largest attention logit", ".1f"),
+}
+"""Title of the axis and format of each curve of `core.curves` that is drawn."""
 DASHES = ("solid", "dash", "dot")
 """Lines beyond the colours are told apart by these."""
 MARKED = 30

@@ -43,6 +43,13 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def duration(seconds: float) -> str:
+    """A time in the unit that a person would take, without false digits."""
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
 def token_labels(text: str, attention: AttentionMap) -> list[str]:
     """One label for each position, unique even where tokens repeat: its number, counted from 1, and its characters."""
     pieces = (piece(text, token, span) for token, span in zip(attention.tokens, attention.spans, strict=True))

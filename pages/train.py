@@ -1,0 +1,26 @@
+"""Start a training, follow it, stop it."""
+
+import streamlit as st
+
+from ui import knobs, live, loaders, panels, training
+
+st.markdown(
+    "Train a small network from scratch on reviews of your own or on a known set, and watch it learn.  \n"
+    "A run goes on by itself: close this tab, come back to this address, and it is there."
+)
+found = loaders.runs()
+id = training.which(found)
+with panels.refusals():
+    if id is not None:
+        live.follow(id)
+        st.stop()
+    start, data = st.columns(2, gap="medium")
+    with start:
+        base = training.base(found)
+    with data:
+        source = training.source()
+    reviews = None if source is None else training.reviews(source)
+    if reviews is not None:
+        config = knobs.choose(base.config, reviews, f"train_{base.id}")
+        training.start(base, config)
+        training.expectation(config)

@@ -1,0 +1,94 @@
+"""A configuration as widgets and back: one for each knob, of the kind that its annotation asks for."""
+
+import ast
+import inspect
+import textwrap
+import types
+from dataclasses import replace
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import streamlit as st
+
+from core.config import Checked, DataConfig, RunConfig
+
+FIRST = ("epochs", "batch_size", "lr", "limit", "max_len", "n_layers", "n_heads", "d_model", "d_hidden", "dropout")
+"""Knobs that matter most."""
+SETTLED = ("kind", "n_classes", "data", "text_column", "label_column")
+"""Knobs that are chosen elsewhere, or settled by the data."""
+NARROWEST = 150
+"""Pixels of a widget."""
+T = TypeVar("T", bound=Checked)
+
+
+def choose(base: RunConfig, reviews: DataConfig, key: str) -> RunConfig:
+    """`base` on these `reviews`, with every other knob as a person sets it: the first ones in sight, the rest folded.
+
+    Widgets are kept for the session under `key`, which should differ where `base` does. ValueError for values that no run
+    can have.
+    """
+    first = st.grid(5, min_column_width=NARROWEST)
+    with st.expander("All other knobs"):
+        parts = {"model": ("Network", base.model), "training": ("Training", base.training)}
+        folded = {}
+        for name, (title, _) in parts.items():
+            st.markdown(f"**{title}**")
+            folded[name] = st.grid(5, min_column_width=NARROWEST)
+    training = _part(base.training, first, folded["training"], key)
+    limited = _part(replace(reviews, limit=base.reviews.limit), first, first, key)
+    model = _part(base.model, first, folded["model"], key)
+    return RunConfig(model=model, reviews=limited, training=training)
+
+
+def _part(base: T, first: Any, folded: Any, key: str) -> T:
+    hints = get_type_hints(type(base), include_extras=True)
+    names = sorted((name for name in hints if name not in SETTLED), key=lambda name: FIRST.index(name) if name in FIRST else 99)
+    values = {}
+    for name in names:
+        with (first if name in FIRST else folded).cell():
+            values[name] = _widget(name, getattr(base, name), hints[name], f"{key}_{name}", explanations(type(base)).get(name))
+    return replace(base, **values)
+
+
+def _widget(name: str, value: Any, hint: Any, key: str, help: str | None) -> Any:
+    kept: dict[str, Any] = {"key": key, "persist_state": "session", "help": help}
+    types_ = [get_args(option)[0] if get_origin(option) is Annotated else option for option in _options(hint)]
+    if isinstance(value, bool):
+        return st.selectbox(name, [True, False], index=int(not value), format_func=lambda on: "on" if on else "off", **kept)
+    if get_origin(types_[0]) is Literal:
+        choices = get_args(types_[0])
+        return st.selectbox(name, choices, index=choices.index(value), **kept)
+    if isinstance(value, tuple):
+        return _numbers(name, value, kept)
+    if float in types_:
+        return st.number_input(name, value=value, format="%g", step=_step(value), placeholder="none", **kept)
+    return st.number_input(name, value=value, step=1, placeholder="none", **kept)
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _step(value: float | None) -> float:
+    """A tenth of the value's own size, so that the buttons neither leap nor stand still."""
+    return 10.0 ** (len(f"{value:.0f}") - 2) if value and value >= 1 else float(f"{(value or 0.1) / 10:.0e}")
+
+
+def _numbers(name: str, values: tuple[float, ...], kept: dict[str, Any]) -> tuple[float, ...]:
+    typed = st.text_input(name, ", ".join(f"{value:g}" for value in values), **kept)
+    try:
+        return tuple(float(part) for part in typed.split(","))
+    except ValueError as error:
+        raise ValueError(f"{name}: got {typed!r}, expected {len(values)} numbers with a comma between them") from error
+
+
+@cache
+def explanations(part: type[Checked]) -> dict[str, str]:
+    """What the source says of each knob, in the text that follows it."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for knob, text in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(knob, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            found[ast.unparse(knob.target)] = " ".join(str(text.value.value).split())
+    return found

@@ -1,0 +1,209 @@
+"""One training as it goes: how it stands, its curves while they grow, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import streamlit as st
+
+from core import jobs, runs
+from core.curves import Curve
+from core.figures.curves import AXES, overlaid
+from core.figures.labels import duration, percent
+from core.records import EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
+from core.runs import Run
+from ui import loaders, markdown, panels, training
+
+E = TypeVar("E")
+SECONDS_BETWEEN_LOOKS = 1.0
+LOG_LINES = 20
+POINTS = 400
+"""Of a curve are drawn at most."""
+TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss"}} | {
+    axis: {axis[0]: name} for name, axis in AXES.items() if name not in ("loss", "val_loss")
+}
+"""Title and format of each chart, and the curves in it by the names of their lines."""
+
+
+def follow(id: str) -> None:
+    """The run of that id, looked at again each second while its process lives. ValueError if there is none."""
+    run = runs.read(id)
+    st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state)
+
+
+def _draw(id: str, known: jobs.State) -> None:
+    with panels.refusals():
+        run = runs.read(id)
+        if run.state != known:
+            st.rerun()  # the page around may offer other things now, and looks again at another pace
+        _standing(run)
+        if run.is_alive:
+            _stop(run)
+        _outcome(run)
+        _curves(run)
+        _origin(run)
+
+
+def _standing(run: Run) -> None:
+    st.subheader(markdown.literal(run.name), anchor=False)
+    if run.state == "queued":
+        ahead = run.last_event.ahead if isinstance(run.last_event, Queued) else 0
+        st.info(waiting(ahead), icon=":material/hourglass_empty:")
+    elif run.state == "running":
+        _progress(run.events)
+
+
+def waiting(ahead: int) -> str:
+    """What a run that waits waits for."""
+    goes = "Starting" if not ahead else "Queued: 1 run goes first" if ahead == 1 else f"Queued: {ahead} runs go first"
+    return f"{goes}. It begins by itself, and needs neither this tab nor this page."
+
+
+def _progress(events: Sequence[Event]) -> None:
+    started, step = (last(events, kind) for kind in (TrainingStarted, StepFinished))
+    if started is None:
+        st.info("Reading and tokenising the reviews.", icon=":material/hourglass_empty:")
+        return
+    kernel = f", attention by {started.backend}" if started.backend else ""
+    machine = f"{started.device}, {started.precision}{kernel}"
+    if step is None:
+        st.progress(0.0, f"{started.n_parameters:,} parameters, {started.n_train:,} reviews, {machine}")
+        return
+    left = seconds_left(started, step)
+    rest = "measuring and storing" if left is None else f"about {duration(left)} left"
+    st.progress(
+        min(step.step / max(step.total_steps, 1), 1.0),
+        f"Epoch {step.epoch} of {started.epochs}, step {step.step:,} of {step.total_steps:,} · "
+        f"{step.reviews_per_s:,.0f} reviews/s · {rest} · {machine}",
+    )
+    _numbers(step, last(events, EpochFinished))
+
+
+def _numbers(step: StepFinished, epoch: EpochFinished | None) -> None:
+    found = {
+        "training loss": f"{step.loss:.3f}",
+        "learning rate": f"{step.lr:.2g}",
+        "gradient norm": f"{step.gradient_norm:.2f}",
+    }
+    if step.largest_logit is not None:
+        found["largest attention logit"] = f"{step.largest_logit:.1f}"
+    found["validation accuracy"] = "–" if epoch is None else percent(epoch.val_accuracy)
+    with st.grid(len(found), min_column_width=130):
+        for label, value in found.items():
+            st.metric(label, value)
+
+
+def last(events: Sequence[Event], kind: type[E]) -> E | None:
+    """The last event of a kind."""
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)
+
+
+def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:
+    """Until the last step, at the rate until now; None once that step is done, and while there is no rate."""
+    reviews = started.n_train * started.epochs * (1 - step.step / max(step.total_steps, 1))
+    return reviews / step.reviews_per_s if reviews > 0 and step.reviews_per_s > 0 else None
+
+
+def _stop(run: Run) -> None:
+    asked = (run.folder / "cancel").exists()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Stop", key=f"train_stop_{run.id}", icon=":material/stop:", disabled=asked):
+            jobs.cancel(runs.find(run.id))
+            st.rerun(scope="fragment")
+        if not asked:
+            st.caption("Stopping stores the best weights so far.")
+            return
+        st.caption("Asked to stop: it stores the best weights so far and measures them.", width="content")
+        if st.button("End it now", key=f"train_end_{run.id}", help="Without storing anything more."):
+            with st.spinner("Ending the run…"):
+                jobs.stop(runs.find(run.id), grace_s=0)
+            st.rerun()
+
+
+def _outcome(run: Run) -> None:
+    if run.state == "succeeded":
+        st.success(finished(run), icon=":material/check:")
+    elif run.state == "cancelled":
+        kept = finished(run) if run.model else "Nothing was learned yet, so nothing is stored."
+        st.info(f"Stopped. {kept}", icon=":material/stop:")
+    elif run.state == "failed":
+        event = run.last_event
+        st.error(
+            markdown.literal(sentence(event.reason if isinstance(event, Failed) else "it failed")), icon=":material/error:"
+        )
+    elif run.state == "interrupted":
+        st.warning(
+            "Interrupted: the process is gone, and it did not say why. The machine may have been restarted, or was out of "
+            "memory. Its curves and its settings are kept, its weights are not: train it again.",
+            icon=":material/warning:",
+        )
+    for problem in run.problems:
+        st.warning(markdown.literal(sentence(problem)), icon=":material/warning:")
+    if run.state in ("failed", "interrupted"):
+        log = jobs.tail(run.folder, LOG_LINES)
+        st.code("\n".join(log) if log else "(the run printed nothing)", language=None, wrap_lines=True)
+    if not run.is_alive:
+        _doors(run)
+
+
+def sentence(text: str) -> str:
+    """As one is written."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def finished(run: Run) -> str:
+    """What a model that was made can do."""
+    parts = []
+    for side in ("validation", "test"):
+        accuracy, low, high, n = (run.figure("metrics", side, name) for name in ("accuracy", "low", "high", "n"))
+        if None not in (accuracy, low, high, n):
+            parts.append(f"{side} {accuracy:.1%} (95% interval {low:.1%} to {high:.1%}, n = {n:,.0f})")
+    seconds = run.figure("training", "train_s")
+    took = "" if seconds is None else f"Trained for {duration(seconds)}. "
+    return f"{took}Accuracy: {', '.join(parts)}." if parts else f"{took}Its figures are not on record."
+
+
+def _doors(run: Run) -> None:
+    """What one would do next."""
+    beside = [f"models/{name}" for name in loaders.SHIPPED]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if run.model is not None:
+            st.page_link(
+                "../pages/inspect.py", label="Inspect", icon=":material/search:", query_params={"inspect_models": [run.id]}
+            )
+            asked = {"compare_runs": [run.id, *beside]}
+            st.page_link("../pages/compare.py", label="Compare", icon=":material/compare_arrows:", query_params=asked)
+        training.again(run)
+
+
+def _curves(run: Run) -> None:
+    own = {name: curve.thinned(POINTS) for name, curve in loaders.curves(run).items() if name in AXES}
+    if not own:
+        return
+    steps = _steps(run, own)
+    cells = st.grid(3, min_column_width=300, gap="medium")
+    for (title, y_format), names in TOGETHER.items():
+        drawn = {label: own[name] for label, name in names.items() if name in own}
+        if drawn:
+            with cells.cell():
+                key = next(iter(names.values()))
+                panels.chart(overlaid(drawn, title, y_format, steps), key=f"train_curve_{key}", alt=f"{title} over the steps")
+
+
+def _steps(run: Run, own: Mapping[str, Curve]) -> tuple[int, int] | None:
+    """The range of steps to show: a slider, since no chart keeps its zoom when a point is added. None shows all there is."""
+    step = last(run.events, StepFinished)
+    end = step.total_steps if step is not None and run.is_alive else max(curve.steps[-1] for curve in own.values())
+    if end < 2:
+        return None
+    chosen = st.slider("Steps", 0, end, (0, end), key="train_steps", bind="query-params")
+    return None if chosen == (0, end) else chosen
+
+
+def _origin(run: Run) -> None:
+    notes = last(run.events, TableRead)
+    if notes is not None:
+        st.markdown("**What was made of the table**")
+        st.markdown("\n".join(f"- {markdown.literal(sentence(note))}" for note in notes.notes))
+    if run.command is not None:
+        st.caption("The exact command:")
+        st.code(run.command, language="bash", wrap_lines=True)

@@ -1,0 +1,164 @@
+"""What a person chooses before a training starts: from where, on which reviews, with which knobs; and the start itself."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+
+import streamlit as st
+
+from core import jobs, runs
+from core.catalog import SOURCES
+from core.config import DataConfig, RunConfig
+from core.data.uploads import Upload
+from core.figures.labels import duration
+from core.presets import PRESETS, flags, preset
+from core.runs import Run
+from ui import controls, loaders, markdown, tables
+
+NEW = "new"
+
+
+def which(found: Sequence[Run]) -> str | None:
+    """The id of the training to look at, None for a new one. The URL holds it, so that it is found again after all."""
+    trainings = {run.id: run.name for run in found if run.is_run and run.sweep is None}
+    titles = {NEW: "A new training"} | runs.titles(trainings)
+    asked = st.query_params.get("train_run")
+    if asked and asked not in titles:
+        st.error(markdown.literal(f"There is no training {asked!r} here; it may have been deleted."), icon=":material/info:")
+    chosen = controls.one("Training", titles, "train_run")
+    return None if chosen == NEW else chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """What the knobs start from."""
+
+    id: str
+    """A preset, or a run."""
+    preset: str
+    config: RunConfig
+
+
+def base(found: Sequence[Run]) -> Base:
+    """A preset or an earlier training, as a person chooses."""
+    earlier = {run.id: run for run in found if run.config is not None and preset_of(run) is not None}
+    titles = runs.titles({id: run.name for id, run in earlier.items()})
+    names = {name: name for name in PRESETS} | {id: f"as in {title}" for id, title in titles.items()}
+    id = controls.one("Start from", names, "train_from")
+    run = earlier.get(id)
+    if run is None or run.config is None:
+        st.caption(markdown.literal(PRESETS[id].__doc__ or ""))
+        return Base(id=id, preset=id, config=preset(id))
+    return Base(id=id, preset=preset_of(run) or id, config=run.config)
+
+
+def preset_of(run: Run) -> str | None:
+    """The preset that a run started from; None where that is not on record."""
+    given = [name for flag, name in pairwise(run.argv) if flag == "--preset"]
+    return given[0] if given and given[0] in PRESETS else None
+
+
+def source() -> str | Upload | None:
+    """A set that is known by name, or a table that was uploaded; None while none is chosen."""
+    return tables.choose("train_data", {name: source.summary for name, source in SOURCES.items()})
+
+
+def reviews(chosen: str | Upload) -> DataConfig | None:
+    """The reviews to train on; None while their columns are not chosen. ValueError for a table that cannot be trained on."""
+    if isinstance(chosen, str):
+        return DataConfig(data=chosen)
+    table = loaders.table(chosen.id)
+    tables.preview(table)
+    texts, label = tables.columns(table, "train_data", labelled=True)
+    if not texts or label is None:
+        st.info("Choose the column of the texts and that of the labels.")
+        return None
+    tables.summary(loaders.prepared(chosen.id, texts, label))
+    return DataConfig(data=str(chosen.path), text_column=texts[0] if len(texts) == 1 else texts, label_column=label)
+
+
+def start(base: Base, config: RunConfig) -> None:
+    """The button, and the command that it runs. One form starts one run, however often it is pressed."""
+    argv = ["train", *flags(base.preset, config)]
+    token = st.session_state.setdefault("train_token", jobs.new_id())
+    name = f"{base.preset} on {PurePath(config.reviews.data).stem}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        typed = st.text_input("Name", key="train_name", placeholder=name, persist_state="session", max_chars=runs.NAME_LENGTH)
+        st.button(
+            "Start training", type="primary", icon=":material/play_arrow:", on_click=launch, args=(token, argv, typed or name)
+        )
+    if "train_refused" in st.session_state:
+        st.error(markdown.literal(st.session_state.pop("train_refused")), icon=":material/info:")
+    with st.expander("The exact command"):
+        st.code(shlex.join(["python", "-m", "core", *argv, "--out", f"runs/{token}"]), language="bash", wrap_lines=True)
+
+
+def launch(token: str, argv: list[str], title: str) -> None:
+    """Starts the run of that id, if it has not been started yet, and looks at it."""
+    folder = runs.runs_root() / token
+    try:
+        jobs.launch(argv, folder, title)
+    except OSError as error:
+        st.session_state["train_refused"] = f"{folder} cannot be made: {error.strerror}. Make room, or give it the right to."
+        return
+    st.session_state["train_token"] = jobs.new_id()
+    st.query_params["train_run"] = token
+
+
+def again(run: Run) -> None:
+    """Starts a run that is over anew, as it was or with other knobs."""
+    if preset_of(run) is None or run.config is None:
+        return
+    token = st.session_state.setdefault("train_token", jobs.new_id())
+    same = without_folder(run.argv)
+    st.button(
+        "Train again", icon=":material/replay:", on_click=launch, args=(token, same, run.name), key=f"train_again_{run.id}"
+    )
+    st.button(
+        "Change and train",
+        icon=":material/tune:",
+        on_click=_start_from,
+        args=(run.id, run.config),
+        key=f"train_change_{run.id}",
+    )
+
+
+def without_folder(argv: Sequence[str]) -> list[str]:
+    """A run's command without the folder that it went to."""
+    kept, words = [], iter(argv)
+    for word in words:
+        if word == "--out":
+            next(words, None)
+        elif not word.startswith("--out="):
+            kept.append(word)
+    return kept
+
+
+def _start_from(id: str, config: RunConfig) -> None:
+    data = config.reviews.data
+    st.query_params["train_run"] = NEW
+    st.query_params["train_from"] = id
+    st.query_params["train_data"] = data if data in SOURCES else PurePath(data).parent.name
+
+
+def expectation(config: RunConfig) -> None:
+    """How long the run will take here and how much memory, where the machine is free to try."""
+    ahead = sum(run.is_alive for run in loaders.runs())
+    if ahead:
+        goes = "One run goes first" if ahead == 1 else f"{ahead} runs go first"
+        st.caption(f"{goes}: how long this one takes can be tried when the machine is free.")
+        return
+    found = loaders.estimate(config)
+    execution = found.execution
+    kernel = f", attention by {execution.backend}" if execution.backend else ""
+    st.markdown(
+        f"Expected here: **about {duration(found.seconds)}** for {found.steps:,} steps, and **about "
+        f"{found.memory_bytes / 2**20:,.0f} MiB** for {found.n_parameters:,} parameters, their optimiser and a batch "
+        f"({execution.device}, {execution.precision}{kernel})."
+    )
+    st.caption(
+        "One layer and two of this very network were just tried on this machine; the rest is arithmetic. Starting and "
+        "tokenising take some seconds more, Python and its libraries about 1 GiB."
+    )
