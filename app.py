@@ -1,5 +1,6 @@
 """The app: `streamlit run app.py`."""
 
+import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,4 +17,5 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     yield
 
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded: a model that waits leaves the cores to a run
 app = st.App("ui/main.py", lifespan=lifespan)
