@@ -1,5 +1,6 @@
 """Runs beside one another as tables and sentences: how each stands, what differs, and whether a difference is one."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,9 +92,13 @@ def data(run: Run) -> str | None:
 
 
 def knobs(chosen: Sequence[Run]) -> pd.DataFrame:
-    """A row for each knob in which the runs differ and a column for each run, values as people write them."""
+    """A row for each knob in which the runs differ and a column for each run, values as people write them.
+
+    Knobs that only one kind of network has come last.
+    """
     titles, differing = titles_of(chosen), runs.differences(chosen)
-    names = dict.fromkeys(name for values in differing.values() for name in values)
+    having = Counter(name for values in differing.values() for name in values)
+    names = sorted(having, key=lambda name: -having[name])
     columns = {titles[id]: [_written(values.get(name)) for name in names] for id, values in differing.items()}
     return pd.DataFrame(columns, index=pd.Index([name.partition(".")[2] for name in names], name="knob", dtype="str"))
 

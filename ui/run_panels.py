@@ -138,7 +138,7 @@ def differences(chosen: Sequence[Run]) -> None:
 def _wide(frame: pd.DataFrame, key: str, width: int) -> None:
     """A table with a column for each run, all of one width in pixels."""
     columns = {name: st.column_config.TextColumn(width=width) for name in frame.columns}
-    st.dataframe(frame, key=key, height="content", column_config=columns | {"_index": st.column_config.TextColumn(width=150)})
+    st.dataframe(frame, key=key, height="content", column_config=columns | {"_index": st.column_config.TextColumn(width=165)})
 
 
 def figures(chosen: Sequence[Run], baseline: Run) -> None:

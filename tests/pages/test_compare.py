@@ -142,6 +142,14 @@ def test_only_knobs_that_differ_are_shown_as_people_write_them(root):
     assert compare.knobs(read(root, "a", "c")).empty
 
 
+def test_knobs_of_one_kind_of_network_come_after_those_of_both(root):
+    make(root, "a")
+    make(root, "b", config=replace(CONFIG, model=BiLSTMArchitecture(), training=TrainingConfig(lr=0.01)))
+    table = compare.knobs(read(root, "a", "b"))
+    assert table.index[:3].tolist() == ["kind", "n_layers", "lr"]
+    assert (table.iloc[:3] != "n/a").all(axis=None) and (table.iloc[3:] == "n/a").any(axis=1).all()
+
+
 def test_runs_of_one_name_keep_a_column_each_and_may_be_called_like_the_table(root):
     for id, name in (("a", "same"), ("b", "same"), ("figure", "figure"), ("knob", "knob")):
         finish(root, id, name=name)
