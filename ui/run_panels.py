@@ -38,7 +38,8 @@ COLUMNS = {
 
 def no_runs() -> None:
     """Say how to get a run where there is none but those of the shipped models."""
-    st.info("There is no run yet. Train one from the command line, in the folder of this app:")
+    st.info("There is no run yet. Train one in the page, or from the command line in the folder of this app:")
+    st.page_link("../pages/train.py", label="Train a network", icon=":material/model_training:")
     st.code("python -m core train --preset tiny --out runs/first", language="bash")
 
 
@@ -138,7 +139,7 @@ def differences(chosen: Sequence[Run]) -> None:
 def _wide(frame: pd.DataFrame, key: str, width: int) -> None:
     """A table with a column for each run, all of one width in pixels."""
     columns = {name: st.column_config.TextColumn(width=width) for name in frame.columns}
-    st.dataframe(frame, key=key, height="content", column_config=columns | {"_index": st.column_config.TextColumn(width=165)})
+    st.dataframe(frame, key=key, height="content", column_config=columns | {"_index": st.column_config.TextColumn(width=175)})
 
 
 def figures(chosen: Sequence[Run], baseline: Run) -> None:
@@ -146,7 +147,7 @@ def figures(chosen: Sequence[Run], baseline: Run) -> None:
     warning = compare.other_reviews(chosen)
     if warning:
         st.warning(markdown.literal(warning), icon=":material/warning:")
-    _wide(compare.figures(chosen, baseline), "compare_figures", 205)
+    _wide(compare.figures(chosen, baseline), "compare_figures", 230)
     for sentence in compare.findings(chosen, baseline):
         st.markdown(markdown.literal(sentence))
     notes = [

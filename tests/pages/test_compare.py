@@ -278,6 +278,8 @@ def test_nothing_but_the_page_is_shown(page):
 def test_without_runs_it_says_how_to_make_one(page):
     page.run()
     assert not page.exception and "There is no run yet" in page.info[0].value and not page.multiselect
+    (link,) = page.get("page_link")
+    assert link.proto.page == "train"
 
 
 def test_shipped_models_are_rows_that_cannot_be_deleted(page, model_root, monkeypatch):
