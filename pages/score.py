@@ -8,6 +8,7 @@ st.markdown(
     "Paste many reviews or upload a table: each model gives every review a label and says how sure it is.  \n"
     "Look first at those of which it is least sure, or at those on which two models disagree."
 )
+st.caption(f"Up to {score.MOST:,} reviews; a larger table goes by the command line, `python -m core predict --file`.")
 if not loaders.model_names():
     panels.no_models()
     st.stop()

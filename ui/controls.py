@@ -57,7 +57,7 @@ def models(key: str, most: int, default: int) -> list[str]:
 
 def several(label: str, titles: Mapping[str, str], key: str, most: int, default: Sequence[str] = ()) -> list[str]:
     """The chosen ids of those that `titles` calls by name, `most` of them at most. The URL holds them under `key`."""
-    wanted = _chosen(key, titles, default)[:most]
+    wanted = chosen(key, titles, default)[:most]
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted
     return st.multiselect(
@@ -67,17 +67,22 @@ def several(label: str, titles: Mapping[str, str], key: str, most: int, default:
 
 def one(label: str, titles: Mapping[str, str], key: str) -> str:
     """The chosen id of those that `titles` calls by name, at first the first. The URL holds it under `key`."""
-    wanted = (_chosen(key, titles, ()) or list(titles))[0]
+    wanted = (chosen(key, titles, ()) or list(titles))[0]
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted
     return st.selectbox(label, list(titles), format_func=_called(titles), key=key, on_change=_note, args=(key, titles))
+
+
+def choose(key: str, ids: Sequence[str]) -> None:
+    """Choose these for `several` of another page, which is to be opened next."""
+    st.session_state[f"{key}_noted"] = list(ids)
 
 
 def _called(titles: Mapping[str, str]) -> Callable[[str], str]:
     return lambda id: titles.get(id, id)
 
 
-def _chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[str]:
+def chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[str]:
     """The ids of the URL, else those chosen before in this session, on coming back to the page, else `default`.
 
     `bind` would write titles into the URL instead: a renamed run would be lost, and of two alike the first taken.
@@ -89,7 +94,7 @@ def _chosen(key: str, known: Collection[str], default: Sequence[str]) -> list[st
         noted = None
     if noted is None:
         return list(default)
-    _remember(key, noted)
+    remember(key, noted)
     found = [id for id in dict.fromkeys(noted) if id in known]
     return found or (list(default) if any(noted) else [])
 
@@ -99,10 +104,11 @@ def _note(key: str, titles: Mapping[str, str]) -> None:
     chosen = st.session_state[key]
     ids = [chosen] if isinstance(chosen, str) else chosen
     if all(id in titles for id in ids):
-        _remember(key, ids)
+        remember(key, ids)
 
 
-def _remember(key: str, ids: Sequence[str]) -> None:
+def remember(key: str, ids: Sequence[str]) -> None:
+    """Choose `ids` under `key`, and write them into the URL."""
     st.session_state[f"{key}_noted"] = list(ids)
     if st.query_params.get_all(key) != (list(ids) or [""]):
         st.query_params[key] = list(ids) or ""

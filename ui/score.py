@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,15 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
-from ui import loaders, markdown, panels, tables
+from ui import controls, loaders, markdown, panels, tables
 
 MOST = 10_000
 """Rows of a page: some minutes of work for two models on two cores."""
 LONGEST_CELL = 200
 """Characters of a review in the table."""
-PASTE, TABLE = "Paste", "Table"
+REVIEW_WIDTH = 340
+"""Pixels of them, so that what two models answer stands beside."""
+PASTE, TABLE = "Paste reviews", "Choose a table"
 PERCENTS = ("probability (", "difference")
 """How columns of shares begin."""
 
@@ -50,13 +52,13 @@ def reviews() -> Reviews | None:
 
     ValueError for more than `MOST` rows, and for columns that hold no text.
     """
-    source = st.segmented_control(
-        "Reviews",
+    source = st.radio(
+        "Reviews from",
         [PASTE, TABLE],
-        default=PASTE,
-        required=True,
+        index=int("score_data" in st.query_params),  # an address names a table
+        horizontal=True,
         key="score_from",
-        bind="query-params",
+        persist_state="session",
         label_visibility="collapsed",
     )
     return _pasted() if source == PASTE else _from_table()
@@ -125,7 +127,8 @@ def _readable(texts: Sequence[str | None]) -> list[str | None]:
 
 def answers(names: Sequence[str], found: Reviews) -> list[Scored]:
     """What the models answer that have been asked for all reviews; a button asks the others."""
-    _ask_for_missing(names, found)
+    with st.container():  # what follows keeps its place on the page, whether there is anything to ask or not
+        _ask_for_missing(names, found)
     scored = []
     for name in names:
         if _missing(name, found) == []:
@@ -145,6 +148,8 @@ def _ask_for_missing(names: Sequence[str], found: Reviews) -> None:
     different = len(set(found.texts) - {None})
     if pressed:
         _ask(todo)
+        if not any(_missing(name, found) for name in todo):
+            place.empty()
     elif any(len(missing) < different for missing in todo.values()):
         st.caption("Some of these have been read already, and are not read again.")
 
@@ -232,7 +237,6 @@ def table(names: Sequence[str], scored: Sequence[Scored], found: Reviews) -> Non
         order = st.selectbox(
             "Order", orders, key="score_order", bind="query-params", width=280,
             help="Of two models, the less confident one of each row counts." if len(scored) == 2 else None,
-            required=True,
         ) or orders[0]  # fmt: skip
         only = can_differ and st.toggle("Only where they disagree", key="score_disagree", bind="query-params")
     shown = arrange(every, order, only_disagreeing=bool(only))
@@ -241,19 +245,18 @@ def table(names: Sequence[str], scored: Sequence[Scored], found: Reviews) -> Non
         return
     # a table of other rows, or of the same in another order, is another one: a tick counts places, not reviews
     what = repr((found.key, [one.model for one in scored], order, only))
-    percents = [name for name in shown.columns if name.startswith(PERCENTS)]
     event = st.dataframe(
         _drawn(shown),
         hide_index=True,
-        column_config={name: st.column_config.NumberColumn(format="%.1f%%") for name in percents}
-        | {"review": st.column_config.TextColumn(width="large")},
+        column_config=_columns(shown, scored),
         key=f"score_table_{hashlib.blake2b(what.encode(), digest_size=8).hexdigest()}",
         on_select="rerun",
         selection_mode="single-row",
+        placeholder="",
     )
     st.caption(
         f"{len(shown):,} of {len(every):,} rows. Reviews are shown up to {LONGEST_CELL} characters, and whole in the files. "
-        "Probabilities are in percent, of the label given, rounded down."
+        "Probabilities are of the label given, rounded down; left out are the words beyond what a model reads."
     )
     _open(names, shown, event["selection"]["rows"], found)
 
@@ -265,6 +268,18 @@ def _drawn(shown: pd.DataFrame) -> pd.DataFrame:
         if name.startswith(PERCENTS):
             drawn[name] = np.floor(1000 * shown[name]) / 10  # what is not certain must not read 100.0
     return drawn
+
+
+def _columns(shown: pd.DataFrame, scored: Sequence[Scored]) -> dict[str, Any]:
+    """A model's name stands above its labels alone: with it above each of its columns, they would not fit beside another's."""
+    percents = {name: st.column_config.NumberColumn(format="%.1f%%") for name in shown.columns if name.startswith(PERCENTS)}
+    columns: dict[str, Any] = percents | {"review": st.column_config.TextColumn(width=REVIEW_WIDTH)}
+    for one in scored:
+        columns[f"label ({one.model})"] = st.column_config.TextColumn(one.model)
+        columns[f"probability ({one.model})"] = st.column_config.NumberColumn("probability", format="%.1f%%")
+    if len(scored) == 1:
+        columns[f"left out ({scored[0].model})"] = st.column_config.NumberColumn("left out")
+    return columns
 
 
 def _open(names: Sequence[str], shown: pd.DataFrame, ticked: Sequence[int], found: Reviews) -> None:
@@ -281,7 +296,8 @@ def _open(names: Sequence[str], shown: pd.DataFrame, ticked: Sequence[int], foun
             st.caption(f"Row {row:,}: {markdown.literal(tables.shorten(text, 60))}", width="content")
     if pressed and text is not None:
         st.session_state["inspect_review"] = text
-        st.switch_page("../pages/inspect.py", query_params={"inspect_models": list(names)})
+        controls.choose("inspect_models", names)
+        st.switch_page("../pages/inspect.py")
 
 
 def downloads(scored: Sequence[Scored], found: Reviews) -> None:

@@ -10,7 +10,7 @@ from core.data.columns import guess
 from core.data.preparation import Prepared
 from core.data.table import MAX_UPLOAD_BYTES, READERS, Table
 from core.data.uploads import Upload, all_uploads, keep
-from ui import markdown
+from ui import controls, markdown
 
 ROWS = 5
 """Of a table, to see what it holds."""
@@ -31,7 +31,7 @@ def choose(key: str, sources: Mapping[str, str] = MappingProxyType({})) -> str |
 
 
 def _take_file(key: str) -> None:
-    box, turn, refused = f"{key}_table", f"{key}_turn", f"{key}_refused"
+    turn, refused = f"{key}_turn", f"{key}_refused"
     file = st.file_uploader(
         "Upload a table: CSV, TSV, JSON lines or Parquet",
         type=list(READERS),
@@ -43,7 +43,7 @@ def _take_file(key: str) -> None:
         st.session_state.pop(refused, None)
         try:
             with st.spinner(f"Reading {markdown.literal(file.name)}…"):
-                st.session_state[box] = keep(file.name, file.getvalue()).id
+                controls.remember(key, [keep(file.name, file.getvalue()).id])
         except ValueError as error:
             st.session_state[refused] = f"{error}."
         st.rerun()
@@ -55,26 +55,34 @@ def _choice(key: str, sources: Mapping[str, str]) -> str | Upload | None:
     uploads = {upload.id: upload for upload in all_uploads()}
     names = [*sources, *uploads]
     labels = dict(zip(names, [*sources, *_labels(list(uploads.values()))], strict=True))
-    _follow_url(key, names)
-    box = f"{key}_table"
-    if st.session_state.get(box) not in names:  # an upload that was deleted meanwhile
-        st.session_state.pop(box, None)
+    asked = st.query_params.get(key)
+    if asked and asked not in names:
+        said = f"There is no table {asked!r} here: choose another, or upload it again."
+        st.error(markdown.literal(said), icon=":material/info:")
+    wanted = next(iter(controls.chosen(key, names, list(sources)[:1])), None)
+    if st.session_state.get(key) != wanted:
+        st.session_state[key] = wanted
     chosen = st.selectbox(
         "Reviews",
         names,
         index=0 if sources else None,
-        format_func=lambda name: labels[name],
-        key=box,
-        persist_state="session",
+        format_func=lambda name: labels.get(name, name),
+        key=key,
         placeholder="Choose a table" if names else "Upload a table below",
-        on_change=lambda: st.session_state.pop(f"{key}_refused", None),
+        on_change=_note,
+        args=(key,),
     )
-    _write_url(key, chosen)
     if chosen is None:
         return None
     if chosen in sources:
         st.caption(markdown.literal(sources[chosen]))
     return uploads.get(chosen, chosen)
+
+
+def _note(key: str) -> None:
+    st.session_state.pop(f"{key}_refused", None)
+    chosen = st.session_state[key]
+    controls.remember(key, [] if chosen is None else [chosen])
 
 
 def _labels(uploads: list[Upload]) -> list[str]:
@@ -83,28 +91,6 @@ def _labels(uploads: list[Upload]) -> list[str]:
     return [
         label if labels.count(label) == 1 else f"{label} {upload.id}" for label, upload in zip(labels, uploads, strict=True)
     ]
-
-
-def _follow_url(key: str, names: list[str]) -> None:
-    """Take the choice of an address that was opened or gone back to."""
-    asked = st.query_params.get(key)
-    if asked is None or asked == st.session_state.get(f"{key}_in_url"):
-        return
-    if asked in names:
-        st.session_state[f"{key}_table"] = asked
-    else:
-        st.error(
-            markdown.literal(f"There is no table {asked!r} here: choose another, or upload it again."), icon=":material/info:"
-        )
-
-
-def _write_url(key: str, chosen: str | None) -> None:
-    """As binding the box would, were its words not those of the menu."""
-    st.session_state[f"{key}_in_url"] = chosen
-    if chosen is None:
-        st.query_params.pop(key, None)
-    elif st.query_params.get(key) != chosen:
-        st.query_params[key] = chosen
 
 
 def columns(table: Table, key: str, labelled: bool) -> tuple[tuple[str, ...], str | None]:
@@ -154,7 +140,7 @@ def preview(table: Table) -> None:
     """The first rows, how many there are, and how the file was read."""
     shown = table.frame.head(ROWS)
     cut = any(len(str(cell)) > LONGEST_CELL for cell in shown.to_numpy().ravel())
-    st.dataframe(shown.map(_shown), hide_index=True)
+    st.dataframe(shown.map(_shown), hide_index=True, placeholder="")
     n_rows, n_columns = table.frame.shape
     said = [f"{n_rows:,} {_plural(n_rows, 'row')}, {n_columns:,} {_plural(n_columns, 'column')}"]
     said += [f"the first {ROWS} are shown"] if n_rows > ROWS else []

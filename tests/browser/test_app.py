@@ -27,7 +27,8 @@ TITLES = ["Inspect", "Score", "Train", "Compare", "Lengths", "Memory"]
 
 
 @pytest.mark.parametrize(
-    ("path", "title"), [("/", "Inspect"), ("/inspect", "Inspect"), ("/compare", "Compare"), ("/lengths", "Lengths")]
+    ("path", "title"),
+    [("/", "Inspect"), ("/inspect", "Inspect"), ("/score", "Score"), ("/compare", "Compare"), ("/lengths", "Lengths")],
 )
 def test_a_fresh_server_is_first_asked_for_any_page(fresh_server, page, path, title):
     page.goto(fresh_server.url + path)

@@ -28,8 +28,7 @@ def press(app: AppTest) -> AppTest:
 
 
 def upload(app: AppTest, content: bytes, name: str = "reviews.csv") -> AppTest:
-    if "score_from" in app.session_state and app.session_state["score_from"] != "Table":
-        app.segmented_control(key="score_from").set_value("Table").run()
+    app.radio(key="score_from").set_value("Choose a table").run()
     app.file_uploader[0].set_value((name, content, "text/csv")).run()
     assert not app.exception
     return app
