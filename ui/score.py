@@ -145,13 +145,15 @@ def _ask_for_missing(names: Sequence[str], found: Reviews) -> None:
     by = "" if len(todo) == len(names) else f" with {markdown.literal(' and '.join(map(loaders.model_title, todo)))}"
     place = st.empty()
     pressed = place.button(f"Score {n:,} {_reviews(n)}{by}", type="primary", key="score_go")
-    different = len(set(found.texts) - {None})
     if pressed:
         _ask(todo)
         if not any(_missing(name, found) for name in todo):
             place.empty()
-    elif any(len(missing) < different for missing in todo.values()):
-        st.caption("Some of these have been read already, and are not read again.")
+        return
+    total = len(set(found.texts) - {None}) * len(todo)
+    there = total - sum(map(len, todo.values()))
+    if there:
+        st.caption(f"{there:,} of {total:,} answers are there already.")
 
 
 def _missing(name: str, found: Reviews) -> list[str] | None:
@@ -165,20 +167,11 @@ def _reviews(n: int) -> str:
     return "review" if n == 1 else "reviews"
 
 
-def _unanswered(name: str, texts: Sequence[str | None]) -> list[str] | None:
-    """None, and a sentence, for a model that is not there."""
-    try:
-        loaders.model(name)
-        return loaders.unanswered(name, texts)
-    except ValueError as error:
-        st.error(markdown.literal(f"{error}."), icon=":material/info:")
-        return None
-
-
 def _ask(todo: Mapping[str, Sequence[str]]) -> None:
     """Each model in turn, with a bar that says how long it will take."""
     total, done, began = sum(map(len, todo.values())), 0, time.monotonic()
-    bar = st.progress(0.0, text="Opening the models…")
+    bar, stop = st.progress(0.0, text="Opening the models…"), st.empty()
+    stop.button("Stop", key="score_stop", help="Answers that are there already are kept.")
     for name, texts in todo.items():
         read, title = 0, markdown.literal(loaders.model_title(name))
         with panels.refusals():
@@ -187,6 +180,7 @@ def _ask(todo: Mapping[str, Sequence[str]]) -> None:
                 left_s = (time.monotonic() - began) / done * (total - done)
                 bar.progress(done / total, text=f"{title}: {read:,} of {len(texts):,} reviews, about {left_s:.0f} s left")
     bar.empty()
+    stop.empty()
 
 
 def findings(scored: Sequence[Scored], found: Reviews) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.data.columns import guess
 from core.data.preparation import Prepared
-from core.data.table import MAX_UPLOAD_BYTES, READERS, Table
+from core.data.table import MAX_UPLOAD_BYTES, Table
 from core.data.uploads import Upload, all_uploads, keep
 from ui import controls, markdown
 
@@ -34,7 +34,6 @@ def _take_file(key: str) -> None:
     turn, refused = f"{key}_turn", f"{key}_refused"
     file = st.file_uploader(
         "Upload a table: CSV, TSV, JSON lines or Parquet",
-        type=list(READERS),
         max_upload_size=MAX_UPLOAD_BYTES // 1_000_000,
         key=f"{key}_file_{st.session_state.setdefault(turn, 0)}",
     )
@@ -66,7 +65,7 @@ def _choice(key: str, sources: Mapping[str, str]) -> str | Upload | None:
         "Reviews",
         names,
         index=0 if sources else None,
-        format_func=lambda name: labels.get(name, name),
+        format_func=lambda name: labels.get(name, str(name)),
         key=key,
         placeholder="Choose a table" if names else "Upload a table below",
         on_change=_note,

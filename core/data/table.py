@@ -118,7 +118,10 @@ def _suffix(name: str) -> str:
 def _refuse_suffix(name: str) -> None:
     if _suffix(name) not in READERS:
         *others, last = READERS
-        raise ValueError(f"{name}: got a file name that ends in {_suffix(name)!r}, expected {', '.join(others)} or {last}")
+        raise ValueError(
+            f"{name}: got a file name that ends in {_suffix(name)!r}, expected {', '.join(others)} or {last}; "
+            f"a spreadsheet can be saved as CSV, UTF-8"
+        )
 
 
 def _text(content: bytes) -> tuple[str, str]:

@@ -27,11 +27,11 @@ def reviews(tmp_path) -> Path:
     return path
 
 
-def choose(page, server, path):
+def choose(page, server, path, said="8 rows, 2 columns"):
     page.goto(server.url + "/score")
     page.get_by_text("Choose a table", exact=True).click()
     page.locator("input[type=file]").set_input_files(path)
-    page.wait_for_selector("text=8 rows, 2 columns")
+    page.wait_for_selector(f"text={said}")
 
 
 def score(page):
@@ -60,6 +60,18 @@ def test_the_review_that_was_ticked_is_the_one_that_opens(server, page, reviews)
     page.get_by_role("button", name="Open in Inspect").wait_for()  # without being scored again
     assert page.get_by_role("button", name="Score 8 reviews").count() == 0
     assert "Traceback" not in server.log.read_text()
+
+
+def test_what_was_stopped_is_kept(server, page, tmp_path):
+    path = tmp_path / "many.csv"
+    pd.DataFrame({"text": [f"a good film, number {i}, and not dull at all" for i in range(8000)]}).to_csv(path, index=False)
+    choose(page, server, path, "8,000 rows, 1 column")
+    page.get_by_role("button", name="Score 8,000 reviews").click()
+    page.get_by_text("of 8,000 reviews, about").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("of 16,000 answers are there already.").wait_for()
+    assert page.get_by_role("button", name="Score 8,000 reviews").is_enabled()
+    page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
 
 
 def test_an_upload_outlives_the_tab_and_the_way_back_is_open(server, page, browser, reviews):

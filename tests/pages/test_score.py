@@ -89,7 +89,7 @@ def test_nothing_is_scored_twice(score, monkeypatch):
     press(paste(score, "good\nbad\ngood", "imdb-encoder"))
     assert asked == ["good", "bad"] and len(results(score)) == 3
     paste(score, "good\nfine\nbad")
-    assert "are not read again" in said(score)
+    assert "2 of 3 answers are there already." in said(score)
     press(score)
     assert asked == ["good", "bad", "fine"]
     paste(score, "good\nbad\ngood")

@@ -94,6 +94,7 @@ def test_an_unknown_address_is_a_sentence():
     ("name", "content", "sentence"),
     [
         ("a.csv", b"text,label\n", "a table without rows"),
+        ("a.xlsx", b"PK\x03\x04 an Excel file", "a spreadsheet can be saved as CSV"),
         ("<i>.csv", b"PK\x03\x04 an Excel file", "an Excel workbook"),
         ("a.csv", b"x" * 25_000_000, "got 25\\.0 MB by upload\\, expected at most 20 MB"),
     ],
