@@ -70,17 +70,19 @@ def device_of(knob: str) -> str:
 # Starting
 
 
-def launch(argv: Sequence[str], folder: Path, title: str | None = None) -> None:
+def launch(argv: Sequence[str], folder: Path, title: str | None = None, config: RunConfig | SweepConfig | None = None) -> None:
     """Starts `python -m core ARGV --out FOLDER` as a process that outlives this one, its terminal and its tab.
 
-    One folder is one run: where `folder` exists already, nothing is started. Where runs are handed to a cluster, this
-    function is what its submit command replaces.
+    One folder is one run: where `folder` exists already, nothing is started. `config` is what the command says, for those who
+    look before the process is up and writes it itself. Where runs are handed to a cluster, this function is what its submit
+    command replaces.
     """
     folder = folder.absolute()
     command = [*argv, "--out", str(folder)]
     draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
     _write_request(draft, command, title)
+    _write_config(draft, config)
     with _inheritable_lock(draft / "launched") as inherited:
         # the folder appears whole and locked, so that nobody sees a run that is neither waiting nor over
         if _renamed(draft, folder):
@@ -90,6 +92,11 @@ def launch(argv: Sequence[str], folder: Path, title: str | None = None) -> None:
 def _write_request(folder: Path, argv: list[str], title: str | None) -> None:
     request = {"argv": argv, "title": title, "created": datetime.now(UTC).isoformat(timespec="milliseconds")}
     (folder / "request.json").write_text(json.dumps(request, ensure_ascii=False), encoding="utf-8")
+
+
+def _write_config(folder: Path, config: RunConfig | SweepConfig | None) -> None:
+    if config is not None:
+        (folder / CONFIGS[type(config)]).write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
 
 
 def _renamed(draft: Path, folder: Path) -> bool:
@@ -187,8 +194,7 @@ def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = Non
                 (folder / left).unlink(missing_ok=True)
         if not (folder / "request.json").exists():
             _write_request(folder, sys.argv[1:], None)
-        if config is not None:
-            (folder / CONFIGS[type(config)]).write_text(json.dumps(to_json(config), indent=1) + "\n", encoding="utf-8")
+        _write_config(folder, config)
         try:
             with _turn(job, device):
                 job.emit(Started(device=device))

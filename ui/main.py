@@ -15,17 +15,17 @@ INSPECT = st.Page(
     icon=":material/search:",
     help="What does a model make of a review, and on what evidence?",
 )
-SCORE = st.Page(
-    "../pages/score.py",
-    title="Score",
-    icon=":material/table_rows:",
-    help="What do the models make of many reviews, and where do they disagree?",
-)
 TRAIN = st.Page(
     "../pages/train.py",
     title="Train",
     icon=":material/model_training:",
     help="Start a training, follow it, stop it.",
+)
+SCORE = st.Page(
+    "../pages/score.py",
+    title="Score",
+    icon=":material/table_rows:",
+    help="What do the models make of many reviews, and where do they disagree?",
 )
 COMPARE = st.Page(
     "../pages/compare.py",
@@ -39,6 +39,12 @@ LENGTHS = st.Page(
     icon=":material/straighten:",
     help="How does accuracy change with the length of a review?",
 )
+MEMORY = st.Page(
+    "../pages/memory.py",
+    title="Memory",
+    icon=":material/memory:",
+    help="What do naive and flash attention cost in memory and in time?",
+)
 
 
 def home() -> None:
@@ -49,7 +55,7 @@ def home() -> None:
 HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
-page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS]})
+page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY]})
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 st.title(shown.title)  # before the page's own imports, so that there is something to see at once

@@ -26,23 +26,24 @@ def cells(config: SweepConfig) -> list[Cell]:
     for name in config.backends:
         if name not in BACKENDS:
             raise ValueError(f"backends: got {name!r}, expected one of {', '.join(BACKENDS)}")
-    return [
-        Cell(
-            backend=backend, what=config.what, batch=config.batch, length=length, n_heads=config.n_heads,
-            d_head=config.d_head, n_layers=config.n_layers, dtype=config.dtype, device=device_of(config.device),
-        )
-        for length in sorted(config.lengths)
-        for backend in config.backends
-    ]  # fmt: skip
+    return [cell(config, backend, length) for length in sorted(config.lengths) for backend in config.backends]
+
+
+def cell(config: SweepConfig, backend: str, length: int) -> Cell:
+    """One cell of a sweep's shape."""
+    return Cell(
+        backend=backend, what=config.what, batch=config.batch, length=length, n_heads=config.n_heads, d_head=config.d_head,
+        n_layers=config.n_layers, dtype=config.dtype, device=device_of(config.device),
+    )  # fmt: skip
 
 
 def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
     """Measures each cell and emits it; ends with Cancelled if `stopped` says so, within a fraction of a second."""
-    for cell in cells(config):
+    for each in cells(config):
         try:
             if stopped():
                 raise Stopped
-            emit(measured(cell, stopped=stopped))
+            emit(measured(each, stopped=stopped))
         except Stopped:
             emit(Cancelled())
             return
@@ -67,7 +68,7 @@ def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], b
 
 def estimated_s(config: SweepConfig) -> float:
     """About how many seconds a sweep takes on a quiet machine, from its operations; what does not fit takes none."""
-    return sum((_estimated_s(cell) for cell in cells(config) if too_large(cell) is None), 0.0)
+    return sum((_estimated_s(each) for each in cells(config) if too_large(each) is None), 0.0)
 
 
 def _estimated_s(cell: Cell) -> float:

@@ -140,3 +140,9 @@ def test_an_estimate_grows_with_length_and_is_nothing_for_what_does_not_fit():
 def test_every_backend_of_a_sweep_is_in_the_catalogue():
     assert set(SweepConfig().backends) <= set(BACKENDS)
     assert all(card.memory_bytes > 10**9 and card.name for card in CARDS.values())
+
+
+def test_a_sweep_is_known_for_one_before_its_process_is_up(monkeypatch, tmp_path):
+    monkeypatch.setattr(jobs, "_start", lambda *_: None)
+    jobs.launch(argv(SMALL), tmp_path / "a", "a try", SMALL)
+    assert (runs.read("a", tmp_path).sweep, runs.read("a", tmp_path).name) == (SMALL, "a try")

@@ -1,0 +1,32 @@
+"""One sweep of small cells as a person starts it: five quick clicks, one run, found again after a reload."""
+
+import re
+
+import pytest
+
+from tests.browser.conftest import running
+
+
+@pytest.fixture
+def own_server(model_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    with running(model_root, tmp_path / "log") as server:
+        yield server
+
+
+def test_five_clicks_measure_once_and_a_reload_finds_it(own_server, page, tmp_path):
+    page.set_default_timeout(90_000)
+    page.goto(own_server.url + "/memory?memory_lengths=32&memory_batch=1&memory_n_heads=2&memory_d_head=8")
+    page.wait_for_selector(".js-plotly-plot")
+    page.get_by_role("button", name="Measure").evaluate("button => { for (let i = 0; i < 5; i++) button.click() }")
+    page.wait_for_url(re.compile("memory_run="))
+    page.wait_for_selector("text=At 32 tokens")
+    page.reload()
+    page.wait_for_selector("text=At 32 tokens")
+    page.wait_for_selector("text=In time, at 32 tokens")
+    names = page.locator(".js-plotly-plot").first.evaluate("e => e.data.map(trace => trace.name)")
+    assert names == ["eager, predicted", "sdpa, predicted", "eager, measured", "sdpa, measured"]
+    assert len([folder for folder in (tmp_path / "runs").iterdir() if not folder.name.startswith(".")]) == 1
+    page.set_viewport_size({"width": 375, "height": 700})
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 375
+    assert "Traceback" not in own_server.log.read_text()
