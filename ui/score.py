@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -296,21 +297,25 @@ def _open(names: Sequence[str], shown: pd.DataFrame, ticked: Sequence[int], foun
 
 def downloads(scored: Sequence[Scored], found: Reviews) -> None:
     """The whole table with the answers, made when it is asked for."""
-
-    def csv() -> bytes:
-        original = found.original
-        if found.pasted:  # lines become cells here, and must not become formulas
-            original = pd.DataFrame({"review": inert(original["review"].tolist())})
-        return csv_for_excel(with_answers(original, scored, for_spreadsheets=True))
-
-    def parquet() -> bytes:
-        return rendered(with_answers(found.original, scored), ".parquet")
-
     with st.container(horizontal=True):
-        st.download_button(
-            "Download CSV", csv, f"{found.name}.scored.csv", "text/csv", key="score_csv", icon=":material/download:"
-        )
-        st.download_button(
-            "Download Parquet", parquet, f"{found.name}.scored.parquet", "application/vnd.apache.parquet",
-            key="score_parquet", icon=":material/download:",
-        )  # fmt: skip
+        for name, make, suffix, mime in (
+            ("CSV", as_csv, "csv", "text/csv"),
+            ("Parquet", as_parquet, "parquet", "application/vnd.apache.parquet"),
+        ):
+            st.download_button(
+                f"Download {name}", partial(make, scored, found), f"{found.name}.scored.{suffix}", mime,
+                key=f"score_{suffix}", icon=":material/download:",
+            )  # fmt: skip
+
+
+def as_csv(scored: Sequence[Scored], found: Reviews) -> bytes:
+    """For Excel, too: a cell of an upload stays as it is, a pasted line becomes no formula by becoming a cell."""
+    original = found.original
+    if found.pasted:
+        original = pd.DataFrame({"review": inert(original["review"].tolist())})
+    return csv_for_excel(with_answers(original, scored, for_spreadsheets=True))
+
+
+def as_parquet(scored: Sequence[Scored], found: Reviews) -> bytes:
+    """With texts as they are."""
+    return rendered(with_answers(found.original, scored), ".parquet")

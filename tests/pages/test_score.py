@@ -5,7 +5,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.artifact import open_model
-from core.data.table import MAX_UPLOAD_BYTES
+from core.data.table import MAX_UPLOAD_BYTES, read_content
+from core.evaluation.answers import Answer, Scored
 from core.inspection.reading import read
 from ui import loaders
 from ui import score as score_page
@@ -284,3 +285,40 @@ def test_no_model_chosen_asks_for_one(score):
     paste(score, "good")
     score.multiselect(key="score_models").set_value([]).run()
     assert "Choose a model" in said(score) and score.text_area(key="score_text").value == "good"
+
+
+def scored(n: int) -> list[Scored]:
+    return [
+        Scored(model="m", label_names=("bad", "good"), answers=[Answer(probabilities=(0.25, 0.75), words=3, words_read=2)] * n)
+    ]
+
+
+def reviews(frame: pd.DataFrame, pasted: bool) -> score_page.Reviews:
+    texts = frame.iloc[:, 0].tolist()
+    return score_page.Reviews(original=frame, texts=texts, labels=None, name="a", pasted=pasted, key="a")
+
+
+CELLS = ["=1+1", "- a film", "这部\nfilm", "007"]
+
+
+def test_the_files_hold_an_upload_as_it_was_and_ours_beside_it():
+    frame = pd.DataFrame({"text": CELLS, "label": CELLS})
+    found = reviews(frame, pasted=False)
+    csv, parquet = score_page.as_csv(scored(4), found), score_page.as_parquet(scored(4), found)
+    assert csv.startswith(b"\xef\xbb\xbf")  # by which Excel knows UTF-8
+    for name, content in [("a.csv", csv), ("a.parquet", parquet)]:
+        table = read_content(name, content).frame
+        assert table.columns.tolist() == ["text", "label", "predicted_label", "probability", "words_left_out", "words"]
+        assert table["text"].tolist() == table["label"].tolist() == CELLS
+        assert table["predicted_label"].tolist() == ["good"] * 4
+        assert table["probability"].astype(float).tolist() == [0.75] * 4
+
+
+def test_pasted_lines_become_no_formulas_in_a_spreadsheet():
+    found = reviews(pd.DataFrame({"review": CELLS}), pasted=True)
+    assert read_content("a.csv", score_page.as_csv(scored(4), found)).frame["review"].tolist() == [
+        "'=1+1",
+        "'- a film",
+        *CELLS[2:],
+    ]
+    assert read_content("a.parquet", score_page.as_parquet(scored(4), found)).frame["review"].tolist() == CELLS
