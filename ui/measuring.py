@@ -19,6 +19,8 @@ from core.runs import Run
 from ui import controls, loaders, markdown, memory, panels
 
 NEW = "new"
+PASSES: tuple[Literal["backward", "forward"], ...] = ("backward", "forward")
+FORMATS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
 LENGTHS = tuple(2**power for power in range(5, 14))
 SECONDS_BETWEEN_LOOKS = 1.0
 LOG_LINES = 20
@@ -45,7 +47,6 @@ def which(found: Sequence[Run]) -> str | None:
 def choose() -> SweepConfig:
     """The sweep that a person describes. ValueError for one that cannot be."""
     first = SweepConfig()
-    kept = {"bind": "query-params"}
     lengths = st.pills(
         "Tokens",
         LENGTHS,
@@ -53,12 +54,12 @@ def choose() -> SweepConfig:
         default=first.lengths,
         format_func="{:,}".format,
         key="memory_lengths",
-        **kept,
+        bind="query-params",
     )
     fields = st.grid(6, min_column_width=130)
     with fields.cell():
         what = st.selectbox(
-            "Pass", ["backward", "forward"], key="memory_what", **kept,
+            "Pass", PASSES, key="memory_what", bind="query-params",
             help="backward: forward and backward, as in training. forward: without gradients, as in prediction.",
         )  # fmt: skip
     numbers = {}
@@ -69,15 +70,14 @@ def choose() -> SweepConfig:
         ("n_layers", "Layers", 1, 24, first.n_layers),
     ):
         with fields.cell():
-            numbers[knob] = st.number_input(label, low, high, start, key=f"memory_{knob}", **kept)
+            numbers[knob] = st.number_input(label, low, high, start, key=f"memory_{knob}", bind="query-params")
     with fields.cell():
-        dtype = st.selectbox("Format", ["float32", "bfloat16"], key="memory_dtype", **kept, help="Of weights and activations.")
+        dtype = st.selectbox("Format", FORMATS, key="memory_dtype", bind="query-params", help="Of weights and activations.")
     if not lengths:
         raise ValueError("choose at least one number of tokens")
-    chosen = SweepConfig(
+    return SweepConfig(
         backends=tuple(BACKENDS), lengths=tuple(sorted(lengths)), what=what, dtype=dtype, device=_device(), **numbers
     )
-    return chosen
 
 
 def _device() -> Literal["auto", "cpu", "cuda"]:
@@ -214,13 +214,15 @@ def show(config: SweepConfig, measured: Sequence[CellMeasured], missing: str = "
 def cards(config: SweepConfig) -> None:
     """Up to which length a cell fits on cards that are not here, as predicted."""
     st.subheader("Where it stops fitting", anchor=False)
-    lines = memory.card_lines(memory.machine(config))
     on_cards = memory.predicted(replace(config, device="cuda"), LONGEST)
     panels.chart(
-        memory_on_cards(on_cards, lines), key="memory_cards", alt="Predicted peak memory against what graphics cards have"
+        memory_on_cards(on_cards, memory.card_lines()),
+        key="memory_cards",
+        alt="Predicted peak memory against what graphics cards have",
     )
     st.dataframe(memory.cards(config), hide_index=True, key="memory_card_table")
     st.caption(
-        "All predicted, tokens of each review at this batch; a card's memory is its datasheet's. Time on a card is not "
-        "predicted: measure it there."
+        "All predicted: the longest reviews, in tokens, that fit at this batch; a card's memory is its datasheet's. The counts "
+        "were held against measurements on a CPU, and leave out what a driver and a kernel's workspace take. Time on a card is "
+        "not predicted: measure it there."
     )

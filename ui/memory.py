@@ -1,6 +1,6 @@
 """Measured and predicted cells as tables and sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -8,7 +8,6 @@ import pandas as pd
 from core.catalog import CARDS
 from core.config import LONGEST, SweepConfig
 from core.measure.predict import peak_bytes
-from core.measure.process import available_bytes
 from core.measure.sweep import cell, cells
 from core.records import Cell, CellMeasured
 
@@ -17,7 +16,6 @@ NAIVE = "eager"
 PER_OCTAVE = 4
 """Points of a predicted line between a length and its double."""
 MIB = 2**20
-GIB = 2**30
 
 
 def title(config: SweepConfig) -> str:
@@ -165,12 +163,6 @@ def cards(config: SweepConfig) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def machine(config: SweepConfig) -> dict[str, int]:
-    """What this machine has free for a CPU, by a name for it; nothing where the system does not say."""
-    free = available_bytes()
-    return {} if free is None or cell(config, NAIVE, 1).device != "cpu" else {"free here now": free}
-
-
 def fits(config: SweepConfig, backend: str, n_bytes: int) -> str:
     """The longest length whose predicted peak is within `n_bytes`."""
     if peak_bytes(cell(config, backend, 1)) is None:
@@ -183,9 +175,9 @@ def fits(config: SweepConfig, backend: str, n_bytes: int) -> str:
     return "none" if low == 0 else f"{LONGEST:,} and more" if low == LONGEST else f"up to {low:,}"
 
 
-def card_lines(found: Mapping[str, int]) -> dict[str, int]:
-    """Lines of the cards, those of one size as one, and `found` with them."""
+def card_lines() -> dict[str, int]:
+    """What each card has, those of one size under one name."""
     by_size: dict[int, list[str]] = {}
     for card in CARDS.values():
         by_size.setdefault(card.memory_bytes, []).append(card.name)
-    return {" and ".join(names): size for size, names in by_size.items()} | dict(found)
+    return {" and ".join(names): size for size, names in by_size.items()}

@@ -105,13 +105,15 @@ def _axes(figure: go.Figure, lengths: Sequence[int], y_title: str, log: bool) ->
     else:
         ticks = dict(type="linear", range=[0, last * 1.05])
         values = dict(type="linear", rangemode="tozero")
-    figure.update_xaxes(title="tokens", tickformat=",d", **ticks)
-    figure.update_yaxes(title=y_title, tickformat=",~r", **values)
     legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(legend=legend, showlegend=True, height=380, margin=dict(l=8, r=8, t=8, b=8))
+    return figure.update_layout(
+        xaxis=dict(title="tokens", tickformat=",d") | ticks,
+        yaxis=dict(title=y_title, tickformat=",~r") | values,
+        legend=legend, showlegend=True, height=380, margin=dict(l=8, r=8, t=8, b=8),
+    )  # fmt: skip
 
 
 def _decades(figure: go.Figure) -> float:
     """How many powers of ten the values span: few leave room for ticks at 2 and 5."""
-    values = [value for trace in figure.data for value in trace.y]
+    values = [value for trace in figure.to_dict()["data"] for value in trace["y"]]
     return math.log10(max(values) / min(values)) if values else 0.0

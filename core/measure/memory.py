@@ -13,13 +13,16 @@ from core.records import Cell
 
 WARM_UP_LENGTH = 32
 STATUS = Path("/proc/self/status")
+SMALLEST = 2**20
+"""Bytes on a CPU below which a figure would be mostly noise: such a cell finds room in what the process holds anyhow."""
 
 
 def measure(cell: Cell) -> dict[str, int | str]:
     """Bytes that making and running the cell adds at its most, what they were read from, which kernel ran and on what.
 
     On a CPU these are resident bytes, and the process must have been started with the `ALLOCATOR` of `core.measure.process`:
-    glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc.
+    glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc, and for a cell
+    of less than a MiB.
     """
     prepare(replace(cell, length=min(WARM_UP_LENGTH, cell.length)))()  # libraries and workspaces stay, and are not the cell's
     gc.collect()
@@ -33,7 +36,9 @@ def _on_cpu(cell: Cell) -> tuple[int, str]:
     Path("/proc/self/clear_refs").write_text("5")  # sets the high-water mark back to what is resident now
     before = _resident("VmRSS")
     prepare(cell)()
-    return _resident("VmHWM") - before, "VmHWM above baseline"
+    if (peak := _resident("VmHWM") - before) < SMALLEST:
+        raise ValueError("too small to be told from the process's own memory; measure more tokens or a larger batch")
+    return peak, "VmHWM above baseline"
 
 
 def _resident(mark: str) -> int:

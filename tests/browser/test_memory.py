@@ -16,14 +16,13 @@ def own_server(model_root, tmp_path, monkeypatch):
 
 def test_five_clicks_measure_once_and_a_reload_finds_it(own_server, page, tmp_path):
     page.set_default_timeout(90_000)
-    page.goto(own_server.url + "/memory?memory_lengths=32&memory_batch=1&memory_n_heads=2&memory_d_head=8")
+    page.goto(own_server.url + "/memory?memory_lengths=128&memory_n_heads=2")
     page.wait_for_selector(".js-plotly-plot")
     page.get_by_role("button", name="Measure").evaluate("button => { for (let i = 0; i < 5; i++) button.click() }")
     page.wait_for_url(re.compile("memory_run="))
-    page.wait_for_selector("text=At 32 tokens")
+    page.wait_for_selector("text=In time, at 128 tokens")
     page.reload()
-    page.wait_for_selector("text=At 32 tokens")
-    page.wait_for_selector("text=In time, at 32 tokens")
+    page.wait_for_selector("text=In time, at 128 tokens")
     names = page.locator(".js-plotly-plot").first.evaluate("e => e.data.map(trace => trace.name)")
     assert names == ["eager, predicted", "sdpa, predicted", "eager, measured", "sdpa, measured"]
     assert len([folder for folder in (tmp_path / "runs").iterdir() if not folder.name.startswith(".")]) == 1

@@ -23,6 +23,12 @@ def test_predicted_memory_is_within_ten_percent_of_what_is_resident(cell, backen
     assert peak_bytes(asked) == pytest.approx(found["peak_bytes"], rel=0.1)
 
 
+@LINUX
+def test_a_cell_too_small_to_be_seen_has_no_figure(cell):
+    with pytest.raises(ValueError, match="too small to be told from the process's own memory"):
+        in_process("memory", cell(length=8))
+
+
 def test_time_is_a_median_of_at_least_five_runs(cell):
     found = in_process("speed", cell(backend="sdpa"))
     assert 0 < found["median_s"] < 5 and found["spread_s"] >= 0 and 5 <= found["n_repeats"] <= 50
