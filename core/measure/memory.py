@@ -21,8 +21,8 @@ def measure(cell: Cell) -> dict[str, int | str]:
     """Bytes that making and running the cell adds at its most, what they were read from, which kernel ran and on what.
 
     On a CPU these are resident bytes, and the process must have been started with the `ALLOCATOR` of `core.measure.process`:
-    glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc, and for a cell
-    of less than a MiB.
+    glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc, and
+    for a cell of less than a MiB.
     """
     prepare(replace(cell, length=min(WARM_UP_LENGTH, cell.length)))()  # libraries and workspaces stay, and are not the cell's
     gc.collect()
