@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from core.records import EpochFinished, Event, StepFinished
 
+E = TypeVar("E")
 STEP_CURVES = ("loss", "lr", "gradient_norm", "largest_logit", "reviews_per_s")
 EPOCH_CURVES = ("train_loss", "val_loss", "val_accuracy")
 
@@ -36,3 +38,8 @@ def curves(events: Sequence[Event]) -> dict[str, Curve]:
                 steps, values = zip(*points, strict=True)
                 found[name] = Curve(steps=steps, values=values)
     return found
+
+
+def last(events: Sequence[Event], kind: type[E]) -> E | None:
+    """The last event of a kind."""
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)

@@ -22,5 +22,5 @@ with panels.refusals():
     reviews = None if source is None else training.reviews(source)
     if reviews is not None:
         config = knobs.choose(base.config, reviews, f"train_{base.id}")
-        training.start(base, config)
+        training.start(base, source, config)
         training.expectation(config)

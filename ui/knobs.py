@@ -60,9 +60,13 @@ def _widget(name: str, value: Any, hint: Any, key: str, help: str | None) -> Any
         return st.selectbox(name, choices, index=choices.index(value), **kept)
     if isinstance(value, tuple):
         return _numbers(name, value, kept)
-    if float in types_:
-        return st.number_input(name, value=value, format="%g", step=_step(value), placeholder="none", **kept)
-    return st.number_input(name, value=value, step=1, placeholder="none", **kept)
+    number = {"format": "%g", "step": _step(value)} if float in types_ else {"step": 1}
+    if type(None) in types_:  # only a box that begins empty can be emptied
+        if f"{key}_begun" not in st.session_state:
+            st.session_state[f"{key}_begun"] = True
+            st.session_state[key] = value
+        return st.number_input(name, value=None, placeholder="none", **number, **kept)
+    return st.number_input(name, value=value, **number, **kept)
 
 
 def _options(hint: Any) -> tuple[Any, ...]:

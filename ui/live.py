@@ -1,19 +1,17 @@
 """One training as it goes: how it stands, its curves while they grow, and what became of it."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import streamlit as st
 
 from core import jobs, runs
-from core.curves import Curve
+from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
 from core.records import EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 from core.runs import Run
-from ui import loaders, markdown, panels, training
+from ui import controls, loaders, markdown, panels, training
 
-E = TypeVar("E")
 SECONDS_BETWEEN_LOOKS = 1.0
 LOG_LINES = 20
 POINTS = 400
@@ -92,11 +90,6 @@ def _numbers(step: StepFinished, epoch: EpochFinished | None) -> None:
             st.metric(label, value)
 
 
-def last(events: Sequence[Event], kind: type[E]) -> E | None:
-    """The last event of a kind."""
-    return next((event for event in reversed(events) if isinstance(event, kind)), None)
-
-
 def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:
     """Until the last step, at the rate until now; None once that step is done, and while there is no rate."""
     reviews = started.n_train * started.epochs * (1 - step.step / max(step.total_steps, 1))
@@ -106,9 +99,9 @@ def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:
 def _stop(run: Run) -> None:
     asked = (run.folder / "cancel").exists()
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Stop", key=f"train_stop_{run.id}", icon=":material/stop:", disabled=asked):
-            jobs.cancel(runs.find(run.id))
-            st.rerun(scope="fragment")
+        st.button(
+            "Stop", key=f"train_stop_{run.id}", icon=":material/stop:", disabled=asked, on_click=jobs.cancel, args=(run.folder,)
+        )
         if not asked:
             st.caption("Stopping stores the best weights so far.")
             return
@@ -179,7 +172,8 @@ def _curves(run: Run) -> None:
     own = {name: curve.thinned(POINTS) for name, curve in loaders.curves(run).items() if name in AXES}
     if not own:
         return
-    steps = _steps(run, own)
+    step = last(run.events, StepFinished)
+    steps = None if step is None else controls.steps(step.total_steps, "train_steps")
     cells = st.grid(3, min_column_width=300, gap="medium")
     for (title, y_format), names in TOGETHER.items():
         drawn = {label: own[name] for label, name in names.items() if name in own}
@@ -187,16 +181,6 @@ def _curves(run: Run) -> None:
             with cells.cell():
                 key = next(iter(names.values()))
                 panels.chart(overlaid(drawn, title, y_format, steps), key=f"train_curve_{key}", alt=f"{title} over the steps")
-
-
-def _steps(run: Run, own: Mapping[str, Curve]) -> tuple[int, int] | None:
-    """The range of steps to show: a slider, since no chart keeps its zoom when a point is added. None shows all there is."""
-    step = last(run.events, StepFinished)
-    end = step.total_steps if step is not None and run.is_alive else max(curve.steps[-1] for curve in own.values())
-    if end < 2:
-        return None
-    chosen = st.slider("Steps", 0, end, (0, end), key="train_steps", bind="query-params")
-    return None if chosen == (0, end) else chosen
 
 
 def _origin(run: Run) -> None:

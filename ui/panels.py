@@ -42,8 +42,8 @@ def refusals() -> Iterator[None]:
 
 def no_models() -> None:
     """Say how to get a model where there is none."""
-    st.info("There is no trained model yet. Train one from the command line, in the folder of this app:")
-    st.code("python -m core train --preset tiny --out runs/first", language="bash")
+    st.info("There is no trained model yet.")
+    st.page_link("../pages/train.py", label="Train one", icon=":material/model_training:")
 
 
 def chart(figure: go.Figure, key: str, alt: str) -> None:

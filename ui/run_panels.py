@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from core import jobs, runs
-from core.curves import Curve
-from core.figures.curves import overlaid
+from core.curves import last
+from core.figures.curves import AXES, overlaid
 from core.records import Failed, StepFinished
 from core.runs import Run
-from ui import compare, loaders, markdown, panels
+from ui import compare, controls, loaders, markdown, panels
 
 SECONDS_BETWEEN_LOOKS = 2
 LOG_LINES = 12
@@ -18,14 +18,6 @@ UNDOABLE = 5
 """Deleted runs that the page offers to bring back; the trash holds all of them."""
 MOST_LENGTHS = 5
 """Models that the page of lengths draws."""
-CURVES = {
-    "loss": ("training loss (nats)", ".2f"),
-    "val_loss": ("validation loss (nats)", ".2f"),
-    "val_accuracy": ("validation accuracy", ".1%"),
-    "lr": ("learning rate", ".1e"),
-    "gradient_norm": ("gradient norm", ".2f"),
-}
-"""Title of the axis and format of each curve that is shown."""
 COLUMNS = {
     "state": st.column_config.TextColumn(width="medium"),
     "created": st.column_config.DatetimeColumn("created (UTC)", format="D MMM YYYY, HH:mm"),
@@ -38,9 +30,8 @@ COLUMNS = {
 
 def no_runs() -> None:
     """Say how to get a run where there is none but those of the shipped models."""
-    st.info("There is no run yet. Train one in the page, or from the command line in the folder of this app:")
-    st.page_link("../pages/train.py", label="Train a network", icon=":material/model_training:")
-    st.code("python -m core train --preset tiny --out runs/first", language="bash")
+    st.info("There is no run yet: train a network, and it is here as soon as it starts.")
+    st.page_link("../pages/train.py", label="Train one", icon=":material/model_training:")
 
 
 def table(found: Sequence[Run]) -> None:
@@ -178,20 +169,16 @@ def curves(chosen: Sequence[Run]) -> None:
     silent = [title for title, own in found.items() if not own]
     if silent:
         st.caption(markdown.literal(f"There is no course of training on record of {', '.join(silent)}."))
-    last = max((_last_step(run, found[titles[run.id]]) for run in chosen), default=0)
-    if last < 2:
-        return
-    steps = st.slider("Steps", 0, last, (0, last), key="compare_steps", bind="query-params")
+    steps = controls.steps(max(map(_last_step, chosen)), "compare_steps")
     cells = st.grid(2, min_column_width=320, gap="medium")
-    for name, (y_title, y_format) in CURVES.items():
+    for name, (y_title, y_format) in AXES.items():
         own = {title: of[name] for title, of in found.items() if name in of}
         if own:
             with cells.cell():
                 panels.chart(overlaid(own, y_title, y_format, steps), key=f"compare_{name}", alt=f"{y_title} over the steps")
 
 
-def _last_step(run: Run, own: Mapping[str, Curve]) -> int:
-    """The step at which a run's curves end; of a living run the one at which they will."""
-    if run.is_alive and isinstance(run.last_event, StepFinished):
-        return run.last_event.total_steps
-    return max((curve.steps[-1] for curve in own.values()), default=0)
+def _last_step(run: Run) -> int:
+    """The step at which a run's curves end, or will."""
+    step = last(run.events, StepFinished)
+    return 0 if step is None else step.total_steps

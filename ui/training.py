@@ -79,11 +79,11 @@ def reviews(chosen: str | Upload) -> DataConfig | None:
     return DataConfig(data=str(chosen.path), text_column=texts[0] if len(texts) == 1 else texts, label_column=label)
 
 
-def start(base: Base, config: RunConfig) -> None:
+def start(base: Base, source: str | Upload, config: RunConfig) -> None:
     """The button, and the command that it runs. One form starts one run, however often it is pressed."""
     argv = ["train", *flags(base.preset, config)]
     token = st.session_state.setdefault("train_token", jobs.new_id())
-    name = f"{base.preset} on {PurePath(config.reviews.data).stem}"
+    name = f"{base.preset} on {source if isinstance(source, str) else source.name}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input("Name", key="train_name", placeholder=name, persist_state="session", max_chars=runs.NAME_LENGTH)
         st.button(

@@ -40,7 +40,7 @@ def test_a_run_is_followed_from_its_place_in_the_queue_to_its_end(compare, root,
     assert name.input_value() == "typed, and not yet sent"
     assert page.evaluate("document.querySelector('[data-testid=stMultiSelect]').marked")  # is still the same element
     page.locator("[role=gridcell]").filter(has_text="MiB (VmHWM)").wait_for(state="attached")
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 5")
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 6")
     page.get_by_role("button", name="Rename").click()
     page.wait_for_selector("summary:has-text('typed, and not yet sent · 2: succeeded')")
     assert "compare_runs=2&" in page.url

@@ -352,10 +352,11 @@ def test_curves_are_drawn_in_the_range_of_steps(page, root):
     finish(root, "a", name="<i>a</i>")
     finish(root, "b")
     choose(page, "a", "b")
-    page.slider(key="compare_steps").set_range(50, 150).run()
+    page.slider(key="compare_steps_201").set_range(50, 150).run()
     charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
     assert [chart["layout"]["yaxis"]["title"]["text"] for chart in charts] == [
         "training loss (nats)", "validation loss (nats)", "validation accuracy", "learning rate", "gradient norm",
+        "largest attention logit",
     ]  # fmt: skip
     assert all(chart["layout"]["xaxis"]["range"] == [50, 150] for chart in charts)
     assert [trace["name"] for trace in charts[0]["data"]] == ["&lt;i&gt;a&lt;/i&gt; · a", "b"]
