@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 from core.catalog import BACKENDS, POSITIONAL, SOURCES
@@ -37,11 +38,11 @@ def test_every_command_of_the_lab_in_the_readme_is_understood(capsys):
     from core.__main__ import main
 
     verbs = {shlex.split(command)[3] for command in commands() if command.startswith("python -m core")}
-    assert verbs == {"train", "evaluate", "predict", "attend", "jobs"}
+    assert verbs == {"train", "evaluate", "predict", "attend", "measure", "jobs"}
     for command in (command for command in commands() if command.startswith("python -m core")):
         words = shlex.split(command)[3:]
         try:
-            main([words[0], "--help"])
+            main([*takewhile(lambda word: not word.startswith("--"), words), "--help"])
         except SystemExit as done:
             assert done.code == 0
         shown = capsys.readouterr().out
