@@ -91,6 +91,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(90_000)  # a machine may be busy with other things
     yield page
     page.close()
