@@ -29,6 +29,8 @@ TOKENS, OPERATIONS = 2_048, 3e10
 REPEATS = 3
 BYTES_PER_PARAMETER = 20
 """Weight, gradient, both moments of Adam and the copy of the best epoch, in float32."""
+MOST_TRIED = 2**31
+"""Bytes that a try may take: it runs in the process of whoever asks, such as a page's server, which must outlive it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +68,13 @@ def sample(texts: Sequence[str], n_classes: int, vocab_size: int) -> Sample:
 def estimate(config: RunConfig, reviews: Sample) -> Estimate:
     """Tries the network that `config` describes with one layer and with two, and scales what they take to all of it.
 
-    ValueError if the configuration cannot run here.
+    ValueError if the configuration cannot run here, or if trying it would take more than `MOST_TRIED`.
     """
     execution, cut = Execution.of(config), Cut.of(config.model)
     lengths = np.array([len(cut.kept(n)) + len(cut.prefix) for n in reviews.tokens.tolist()])
     model = replace(config.model, n_classes=reviews.n_classes)
-    parameters = n_parameters(network(model, "meta"))
+    parameters = _parameters(model)
+    _refuse_large(model, execution, int(lengths.max()))
     steps = config.training.epochs * max(1, round(SHARES["train"] * reviews.n / config.training.batch_size))
     scored = ((config.training.epochs + 1) * SHARES["validation"] + SHARES["test"]) * reviews.n * lengths.mean()
     batch = config.training.batch_size * lengths.mean()
@@ -91,12 +94,44 @@ def network(model: Architecture, device: str) -> nn.Module:
         return Encoder(model) if model.kind == "encoder" else BiLSTM(model)
 
 
+def _parameters(model: Architecture) -> int:
+    """Of all layers, which are alike: a network of a million of them is not built to be counted.
+
+    ValueError for one whose numbers nothing could address.
+    """
+    try:
+        found = [n_parameters(network(replace(model, n_layers=n), "meta")) for n in range(1, min(2, model.n_layers) + 1)]
+    except (RuntimeError, TypeError) as error:  # as PyTorch says that a size is beyond 64 bits
+        raise ValueError("this network is larger than any machine can hold; choose smaller knobs of the network") from error
+    return found[0] + (model.n_layers - 1) * (found[-1] - found[0])
+
+
+def _refuse_large(model: Architecture, execution: Execution, longest: int) -> None:
+    """Counts roughly what `_costs` would hold at once: the layers tried, and the batch that runs through them."""
+    tried = _tried(model, min(2, model.n_layers))
+    batch = max(TOKENS, 3 * longest)
+    if tried.kind == "encoder":
+        scores = 4 * tried.n_heads * longest if execution.backend == "eager" else 0
+        per_token = 20 * tried.d_model + 4 * tried.d_ff + scores
+    else:
+        per_token = 30 * tried.d_hidden + 4 * tried.d_embedding
+    needed = 16 * _parameters(tried) + 4 * tried.n_layers * batch * per_token
+    if needed > MOST_TRIED:
+        raise ValueError(
+            f"this network of {_parameters(model):,} parameters is too large to be tried beside the page: it would take about "
+            f"{needed / 2**30:,.0f} GiB, expected at most {MOST_TRIED / 2**30:.0f}; how long it takes shows once it is started"
+        )
+
+
+def _tried(model: Architecture, n_layers: int) -> Architecture:
+    return replace(model, n_layers=n_layers, vocab_size=min(model.vocab_size, VOCABULARY))
+
+
 def _of_all_layers(config: RunConfig, model: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "3"]:
     """Seconds of training, seconds of scoring and bytes kept for the backward pass, each for one token."""
     found = []
     for n_layers in range(1, min(2, model.n_layers) + 1):
-        tried = replace(model, n_layers=n_layers, vocab_size=min(model.vocab_size, VOCABULARY))
-        found.append(_costs(config, tried, execution, lengths))
+        found.append(_costs(config, _tried(model, n_layers), execution, lengths))
     first, layer = found[0], found[-1] - found[0]
     return first + (model.n_layers - 1) * np.maximum(layer, 0)
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from core.config import RunConfig
 from core.networks.auto import build
+from core.presets import PRESETS, preset
 from core.training import estimate as estimates
 from core.training.estimate import BYTES_PER_PARAMETER, Sample, estimate, sample
 from core.training.machine import Execution, n_parameters
@@ -76,6 +77,35 @@ def test_a_knob_that_this_machine_lacks_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="device: got 'cuda'"):
         estimate(config(device="cuda"), REVIEWS)
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"d_model": 10**6, "n_heads": 1},
+        {"d_ff": 10**7},
+        {"max_len": 10**9, "positional": "learned"},
+        {"d_model": 2**52, "n_heads": 1},
+        {"n_heads": THREE.d_model, "max_len": 10**5},
+    ],
+    ids=["wide", "hidden", "positions", "beyond 64 bits", "long reviews"],
+)
+def test_what_would_take_the_memory_of_the_page_is_not_tried(knobs, monkeypatch):
+    monkeypatch.setattr(estimates, "_costs", lambda *_: pytest.fail("tried"))
+    long = replace(REVIEWS, tokens=np.array([20_000]))
+    with pytest.raises(ValueError, match="too large to be tried beside the page: .* GiB|larger than any machine"):
+        estimate(config(replace(THREE, **knobs), backend="eager"), long)
+
+
+def test_a_network_of_a_million_layers_is_counted_from_two():
+    one, two = (n_parameters(build(replace(THREE, n_layers=n, n_classes=3), ("a", "b", "c"))) for n in (1, 2))
+    assert estimate(config(replace(THREE, n_layers=10**6)), REVIEWS).n_parameters == one + (10**6 - 1) * (two - one)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_small_enough_to_be_tried(name, monkeypatch):
+    monkeypatch.setattr(estimates, "_costs", lambda *_: np.ones(3))
+    estimate(preset(name), replace(REVIEWS, tokens=np.array([600, 2000])))
 
 
 def test_a_sample_counts_tokens_of_reviews_spread_evenly():
