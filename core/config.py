@@ -99,22 +99,17 @@ def _describe(hint: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderArchitecture(Checked):
-    """A Transformer encoder for classification (arXiv:1706.03762); the defaults are article A's."""
+class TransformerArchitecture(Checked):
+    """What the layers of a Transformer are built of (arXiv:1706.03762); the defaults are article A's."""
 
-    kind: Literal["encoder"] = "encoder"
     vocab_size: Annotated[int, Bounds(8)] = 20_000
     """Entries of the tokeniser at most; a small corpus fills fewer."""
-    n_classes: Annotated[int, Bounds(2)] = 2
-    """Set from the data when training starts."""
     d_model: Count = 256
     n_heads: Count = 8
     n_layers: Count = 3
     d_ff: Count = 1024
     max_len: Count = 256
-    """Tokens read of one review."""
-    truncation: Truncation = "head"
-    """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
+    """Tokens read of one text."""
     activation: Literal["relu", "gelu"] = "relu"
     norm: Literal["post", "pre"] = "post"
     """Layer norm after each residual sum, or before each sublayer with a last one at the end (arXiv:2002.04745)."""
@@ -122,16 +117,11 @@ class EncoderArchitecture(Checked):
     residual: bool = True
     attention_scale: Literal["sqrt_d_head", "sqrt_d_model", "none"] = "sqrt_d_head"
     """What attention logits are divided by."""
-    embedding_scale: bool = False
-    """Multiply token embeddings by sqrt(d_model)."""
-    pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
     dropout: Probability = 0.1
-    """On each sublayer's output, on the hidden units of the feed-forward and before the classifier."""
+    """On each sublayer's output, on the hidden units of the feed-forward and before a classifier."""
     embedding_dropout: Probability = 0.1
     attention_dropout: Probability = 0.0
     """On attention weights: costly, since it draws T x T numbers for each head."""
-    token_dropout: Probability = 0.0
-    """Share of tokens replaced by [MASK] in training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,6 +132,29 @@ class EncoderArchitecture(Checked):
             )
         if self.positional == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model: got {self.d_model}, expected an even number for sinusoidal positions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderArchitecture(TransformerArchitecture):
+    """A Transformer encoder for classification."""
+
+    kind: Literal["encoder"] = "encoder"
+    n_classes: Annotated[int, Bounds(2)] = 2
+    """Set from the data when training starts."""
+    truncation: Truncation = "head"
+    """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
+    embedding_scale: bool = False
+    """Multiply token embeddings by sqrt(d_model)."""
+    pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
+    token_dropout: Probability = 0.0
+    """Share of tokens replaced by [MASK] in training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderArchitecture(TransformerArchitecture):
+    """A causal Transformer that continues texts; its output layer is its embedding (arXiv:1608.05859)."""
+
+    kind: Literal["decoder"] = "decoder"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,6 +295,11 @@ def run_config_from_json(values: dict[str, Any]) -> RunConfig:
 def sweep_config_from_json(values: dict[str, Any]) -> SweepConfig:
     """The sweep that `to_json` wrote. A knob that is unknown is a ValueError."""
     return _from_json(SweepConfig, values)
+
+
+def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:
+    """The decoder that `to_json` wrote. A knob that is unknown is a ValueError."""
+    return _from_json(DecoderArchitecture, values)
 
 
 def architecture_from_json(values: dict[str, Any]) -> Architecture:

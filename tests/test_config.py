@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from core.config import (
     BiLSTMArchitecture,
     DataConfig,
+    DecoderArchitecture,
     EncoderArchitecture,
     RunConfig,
     TrainingConfig,
     architecture_from_json,
+    decoder_from_json,
     run_config_from_json,
     to_json,
 )
@@ -40,6 +42,13 @@ def test_a_preset_travels_as_json(name):
     assert run_config_from_json(json.loads(json.dumps(to_json(config)))) == config
     assert architecture_from_json(to_json(config.model)) == config.model
     assert PRESETS[name].__doc__
+
+
+def test_a_decoder_travels_as_json():
+    decoder = DecoderArchitecture(vocab_size=30, norm="pre", attention_dropout=0.5)
+    assert decoder_from_json(json.loads(json.dumps(to_json(decoder)))) == decoder
+    with pytest.raises(ValueError, match="unknown knobs pooling in DecoderArchitecture"):
+        decoder_from_json(to_json(decoder) | {"pooling": "cls"})
 
 
 @pytest.mark.parametrize("names", ["text", ("title", "body"), ()])
@@ -79,6 +88,8 @@ def test_an_unknown_preset_names_the_known_ones():
         (EncoderArchitecture, {"kind": "bilstm"}, "kind: got 'bilstm', expected one of encoder"),
         (EncoderArchitecture, {"d_model": 100, "n_heads": 8}, "n_heads: got 8 for d_model 100, .* such as 5"),
         (EncoderArchitecture, {"d_model": 7, "n_heads": 7}, "d_model: got 7, expected an even number for sinusoidal"),
+        (DecoderArchitecture, {"d_model": 100, "n_heads": 8}, "n_heads: got 8 for d_model 100, .* such as 5"),
+        (DecoderArchitecture, {"kind": "encoder"}, "kind: got 'encoder', expected one of decoder"),
         (BiLSTMArchitecture, {"n_layers": 3}, "n_layers: got 3, expected int from 1 to 2"),
         (DataConfig, {"limit": 0}, "limit: got 0, expected int of at least 1 or none"),
         (DataConfig, {"limit": "5"}, "limit: got '5', expected int of at least 1 or none"),
@@ -92,6 +103,7 @@ def test_an_unknown_preset_names_the_known_ones():
         (TrainingConfig, {"betas": (0.9,)}, "betas: got"),
         (TrainingConfig, {"device": "tpu"}, "device: got 'tpu', expected one of auto, cpu, cuda"),
         (RunConfig, {"model": TrainingConfig()}, "model: got .*, expected EncoderArchitecture or BiLSTMArchitecture"),
+        (RunConfig, {"model": DecoderArchitecture()}, "model: got .*, expected EncoderArchitecture or BiLSTMArchitecture"),
     ],
 )  # fmt: skip
 def test_a_wrong_knob_says_what_was_expected(make, knobs, sentence):

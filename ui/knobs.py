@@ -89,10 +89,11 @@ def _numbers(name: str, values: tuple[float, ...], kept: dict[str, Any]) -> tupl
 @cache
 def explanations(part: type[Checked]) -> dict[str, str]:
     """What the source says of each knob, in the text that follows it."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-    assert isinstance(definition, ast.ClassDef)
     found = {}
-    for knob, text in zip(definition.body, definition.body[1:], strict=False):
-        if isinstance(knob, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            found[ast.unparse(knob.target)] = " ".join(str(text.value.value).split())
+    for owner in reversed(part.__mro__[:-1]):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        assert isinstance(definition, ast.ClassDef)
+        for knob, text in zip(definition.body, definition.body[1:], strict=False):
+            if isinstance(knob, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                found[ast.unparse(knob.target)] = " ".join(str(text.value.value).split())
     return found

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS, resolve
-from core.config import SPECIAL_TOKENS, EncoderArchitecture
+from core.config import SPECIAL_TOKENS, TransformerArchitecture
 from core.networks.dropout import Dropout
 from core.positional.base import PositionalEncoding
 
 MASK_ID = SPECIAL_TOKENS.index("[MASK]")
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
-ATTENTION_SCALES: dict[str, Callable[[EncoderArchitecture], float]] = {
+ATTENTION_SCALES: dict[str, Callable[[TransformerArchitecture], float]] = {
     "sqrt_d_head": lambda a: (a.d_model // a.n_heads) ** -0.5,
     "sqrt_d_model": lambda a: a.d_model**-0.5,
     "none": lambda a: 1.0,
@@ -33,7 +33,7 @@ def attention_function(backend: str, *, weights: bool) -> Callable[..., tuple[Te
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one product for queries, keys and values (arXiv:1706.03762, section 3.2)."""
 
-    def __init__(self, architecture: EncoderArchitecture) -> None:
+    def __init__(self, architecture: TransformerArchitecture) -> None:
         super().__init__()
         self.n_heads = architecture.n_heads
         self.scale = ATTENTION_SCALES[architecture.attention_scale](architecture)
@@ -78,7 +78,7 @@ class SelfAttention(nn.Module):
 class EncoderLayer(nn.Module):
     """Attention, then a feed-forward network for each token, each with residual sum and layer norm."""
 
-    def __init__(self, architecture: EncoderArchitecture) -> None:
+    def __init__(self, architecture: TransformerArchitecture) -> None:
         super().__init__()
         self.pre_norm = architecture.norm == "pre"
         self.residual = architecture.residual

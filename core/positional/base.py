@@ -4,13 +4,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from core.attention.bias import Bias
-from core.config import EncoderArchitecture
+from core.config import TransformerArchitecture
 
 
 class PositionalEncoding(nn.Module):
     """No positions at all: every door passes."""
 
-    def __init__(self, architecture: EncoderArchitecture) -> None:
+    def __init__(self, architecture: TransformerArchitecture) -> None:
         super().__init__()
         self.d_model = architecture.d_model
         self.max_len = architecture.max_len

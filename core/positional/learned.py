@@ -3,14 +3,14 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from core.config import EncoderArchitecture
+from core.config import TransformerArchitecture
 from core.positional.base import PositionalEncoding
 
 
 class Learned(PositionalEncoding):
     """A table of max_len trained vectors (arXiv:1810.04805). A longer text is a ValueError: there is no vector for it."""
 
-    def __init__(self, architecture: EncoderArchitecture) -> None:
+    def __init__(self, architecture: TransformerArchitecture) -> None:
         super().__init__(architecture)
         self.table = nn.Embedding(self.max_len, self.d_model)
         nn.init.normal_(self.table.weight, std=0.02)  # small beside the words, which a network has to learn first

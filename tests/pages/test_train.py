@@ -10,7 +10,7 @@ from filelock import FileLock
 from streamlit.testing.v1 import AppTest
 
 from core import jobs
-from core.config import BiLSTMArchitecture, DataConfig, RunConfig, to_json
+from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, to_json
 from core.data import uploads
 from core.presets import PRESETS, preset
 from core.records import (
@@ -319,6 +319,7 @@ def test_every_knob_has_a_widget_or_is_settled_elsewhere():
         known = set(knobs.explanations(type(part)))
         assert known <= set(vars(part))
     assert knobs.explanations(BiLSTMArchitecture)["max_len"] == "Tokens read of one review."
+    assert knobs.explanations(EncoderArchitecture)["max_len"] == "Tokens read of one text."  # from what it shares
 
 
 @pytest.mark.parametrize("name", PRESETS)
