@@ -276,16 +276,18 @@ def _read(folder: Path) -> Run | None:
 def _name(folder: Path, problems: list[str]) -> str:
     given, asked = _json(folder / "name.json", problems).get("name"), _json(folder / "request.json", problems).get("title")
     name = " ".join(str(given or asked or folder.name).split())
-    return name.encode("utf-8", "replace").decode()  # JSON can hold half a sign, which no page can show
+    return name.encode("utf-8", "replace").decode()  # a file system can hold half a character, which no page can show
 
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:
     """The object in a file; an empty one if there is no file or, which is a problem, no object in it."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+        # JSON can hold half a character in any of its texts, which no page can show
+        values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         problems.append(f"{path.name} cannot be read ({error})")
         return {}
     if not isinstance(values, dict):

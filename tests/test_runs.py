@@ -88,6 +88,9 @@ NEWER = to_json(RunConfig()) | {"sails": 3}
         ("request.json", "[]", "request.json holds list, expected an object"),
         ("request.json", '{"created": "yesterday"}', "request.json cannot be read"),
         ("request.json", "\0\xff", "request.json cannot be read"),
+        ("request.json", "[" * 100_000, "request.json cannot be read"),
+        ("config.json", "[" * 100_000, "config.json cannot be read"),
+        ("sweep.json", "[" * 100_000, "sweep.json cannot be read"),
         ("name.json", "3", "name.json holds int, expected an object"),
         ("model/run.json", '{"metrics": ', "run.json cannot be read"),
     ],
@@ -194,6 +197,16 @@ def test_ids_that_are_given_are_shortened():
 def test_half_a_sign_in_a_name_can_be_shown(tmp_path):
     (make(tmp_path, "a") / "name.json").write_text('{"name": "a\\ud800\\n b"}')
     assert runs.read("a", tmp_path).name == runs.names(tmp_path)["a"] == "a? b"
+
+
+def test_half_a_sign_in_what_a_run_was_asked_can_be_shown(tmp_path):
+    config = to_json(RunConfig()) | {"reviews": to_json(DataConfig(data="a\ud800.csv"))}
+    folder = make(tmp_path, "a")
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "request.json").write_text(json.dumps({"argv": ["train", "--data", "a\ud800.csv"]}))
+    run = runs.read("a", tmp_path)
+    assert run.config is not None and run.config.reviews.data == "a?.csv"
+    assert run.argv == ("train", "--data", "a?.csv")
 
 
 @pytest.mark.parametrize("name", ["<a href=x>", "../../etc", "$x$ *b* :red[x]", "影 ❤", "a" * 200])

@@ -71,11 +71,12 @@ def _read(folder: Path) -> Upload | None:
     """None for a folder that does not hold a table and its record."""
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        created = datetime.fromisoformat(record["created"])
+        name = str(record["name"]).encode("utf-8", "replace").decode()  # JSON can hold half a character, which no page can show
+        created = datetime.fromisoformat(record["created"]).astimezone(UTC)
         (path,) = (file for file in folder.iterdir() if file.suffix in table.READERS)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
-    return Upload(id=folder.name, name=str(record["name"]), path=path, created=created)
+    return Upload(id=folder.name, name=name, path=path, created=created)
 
 
 def _write(folder: Path, name: str, suffix: str, content: bytes) -> None:
