@@ -21,12 +21,14 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from filelock import FileLock, Timeout
 
@@ -324,10 +326,13 @@ def state(folder: Path) -> State:
 
 
 def append_event(folder: Path, event: Event) -> None:
-    """Adds a line to events.jsonl."""
-    line = json.dumps({"event": type(event).__name__} | asdict(event), ensure_ascii=False)
-    with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
+    """Adds a line to events.jsonl, after whatever a full disk left of the one before."""
+    line = json.dumps({"event": type(event).__name__} | asdict(event), ensure_ascii=False) + "\n"
+    with (folder / "events.jsonl").open("a+b") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else f"\n{line}"
+        file.write(line.encode("utf-8", "replace"))  # a reason may name a file by half a character
 
 
 def read_events(folder: Path, offset: int = 0) -> tuple[list[Event], int]:
@@ -360,12 +365,29 @@ def _events(lines: bytes) -> list[Event]:
 def _event(line: bytes) -> Event | None:
     try:
         values = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     event = EVENTS.get(str(values.pop("event", None))) if isinstance(values, dict) else None
     if event is None or set(values) != {field.name for field in fields(event)}:
         return None
-    return event(**values)
+    hints = _hints(event)
+    return event(**values) if all(_is_of(value, hints[name]) for name, value in values.items()) else None
+
+
+@cache
+def _hints(event: type) -> dict[str, Any]:
+    return get_type_hints(event)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value of JSON is what a field of an event is to hold; half a character, which no page can show, is no text."""
+    if get_origin(hint) is types.UnionType:
+        return any(_is_of(value, option) for option in get_args(hint))
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(_is_of(item, *get_args(hint)) for item in value)
+    if hint is str:
+        return isinstance(value, str) and value.encode("utf-8", "replace").decode() == value
+    return isinstance(value, float | int if hint is float else hint) and not isinstance(value, bool)
 
 
 def tail(folder: Path, n: int) -> list[str]:

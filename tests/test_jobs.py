@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,19 @@ import pytest
 from core import artifact, jobs, runs
 from core.__main__ import main
 from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json
-from core.records import Cancelled, EpochFinished, Failed, Finished, Queued, Started, StepFinished, TrainingFinished
+from core.records import (
+    Cancelled,
+    CellMeasured,
+    EpochFinished,
+    Failed,
+    Finished,
+    Queued,
+    Started,
+    StepFinished,
+    TableRead,
+    TrainingFinished,
+    TrainingStarted,
+)  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKER = """
@@ -385,6 +398,51 @@ def test_lines_that_are_no_event_of_this_version_are_passed_over(tmp_path):
              '{"event": ["Queued"]}', "[]", "{", "\xff", '{"event": "Queued", "ahead": 4}']  # fmt: skip
     (tmp_path / "events.jsonl").write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
     assert events(tmp_path) == [Queued(ahead=4)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"event": "Queued", "ahead": "4"}',
+        '{"event": "Queued", "ahead": true}',
+        '{"event": "Queued", "ahead": 4.5}',
+        '{"event": "Started", "device": null}',
+        '{"event": "Failed", "reason": null, "step": null}',
+        '{"event": "Failed", "reason": "a\\ud800", "step": null}',
+        '{"event": "Failed", "reason": "a", "step": [1]}',
+        '{"event": "TableRead", "notes": 5}',
+        '{"event": "TableRead", "notes": ["a", 5]}',
+    ],
+)
+def test_an_event_with_values_of_other_types_is_none(tmp_path, line):
+    (tmp_path / "events.jsonl").write_text(f"{line}\n")
+    assert events(tmp_path) == [] and jobs.last_event(tmp_path) is None
+
+
+def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
+    cell = CellMeasured(
+        backend="sdpa", what="forward", batch=1, length=2, n_heads=3, d_head=4, n_layers=5, dtype="float32", device="cpu",
+        peak_bytes=None, source=None, median_s=1.0, spread_s=0.5, n_repeats=0, kernel=None, hardware=None, why_not="no",
+    )  # fmt: skip
+    began = TrainingStarted(
+        n_parameters=1, n_train=2, n_validation=3, epochs=4, device="cpu", precision="float32", backend=None
+    )
+    not_a_number = replace(step(1), loss=float("inf"), largest_logit=None)
+    said = [Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, cell,
+            finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Failed(reason="x")]  # fmt: skip
+    assert {type(event) for event in said} == set(jobs.EVENTS.values())
+    for event in said:
+        jobs.append_event(tmp_path, event)
+    assert events(tmp_path) == said
+
+
+def test_an_event_follows_half_a_line_on_a_line_of_its_own(tmp_path):
+    jobs.append_event(tmp_path, step(1))
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write('{"event": "StepFin')
+    jobs.append_event(tmp_path, Failed(reason="OSError: No space left on device: a\ud800.csv"))
+    assert events(tmp_path) == [step(1), Failed(reason="OSError: No space left on device: a?.csv")]
 
 
 def test_a_file_that_began_anew_is_read_from_its_start(tmp_path):
