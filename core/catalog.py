@@ -70,6 +70,8 @@ POSITIONAL = {
     "none": Entry(target="core.positional.base:PositionalEncoding", summary="No positions: a review is a bag of words."),
     "sinusoidal": Entry(target="core.positional.sinusoidal:Sinusoidal", summary="Fixed sines and cosines (arXiv:1706.03762)."),
     "learned": Entry(target="core.positional.learned:Learned", summary="One trained vector for each place (arXiv:1810.04805)."),
+    "rotary": Entry(target="core.positional.rotary:Rotary", summary="Queries and keys turned by place (arXiv:2104.09864)."),
+    "alibi": Entry(target="core.positional.alibi:Alibi", summary="A penalty that grows with distance (arXiv:2108.12409)."),
 }
 
 SOURCES = {

@@ -113,7 +113,7 @@ class TransformerArchitecture(Checked):
     activation: Literal["relu", "gelu"] = "relu"
     norm: Literal["post", "pre"] = "post"
     """Layer norm after each residual sum, or before each sublayer with a last one at the end (arXiv:2002.04745)."""
-    positional: Literal["none", "sinusoidal", "learned"] = "sinusoidal"
+    positional: Literal["none", "sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
     residual: bool = True
     attention_scale: Literal["sqrt_d_head", "sqrt_d_model", "none"] = "sqrt_d_head"
     """What attention logits are divided by."""
@@ -132,6 +132,10 @@ class TransformerArchitecture(Checked):
             )
         if self.positional == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model: got {self.d_model}, expected an even number for sinusoidal positions")
+        if self.positional == "rotary" and self.d_model // self.n_heads % 2:
+            raise ValueError(
+                f"n_heads: got {self.n_heads} for d_model {self.d_model}, expected an even size of a head for rotary positions"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +149,18 @@ class EncoderArchitecture(TransformerArchitecture):
     """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
     embedding_scale: bool = False
     """Multiply token embeddings by sqrt(d_model)."""
+    window: Annotated[int, Bounds(1)] | None = None
+    """Tokens to each side that a token sees; none: all."""
+    n_global: Annotated[int, Bounds(0)] = 0
+    """First tokens of each review that see beyond the window and are seen from beyond it (arXiv:2004.05150)."""
     pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
     token_dropout: Probability = 0.0
     """Share of tokens replaced by [MASK] in training."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_global and self.window is None:
+            raise ValueError(f"n_global: got {self.n_global} without a window, expected 0: without one all tokens see all")
 
 
 @dataclass(frozen=True, kw_only=True)

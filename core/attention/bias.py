@@ -1,15 +1,44 @@
 """How much more or less a query attends to a key because of where they stand, before the softmax."""
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from core.attention.masks import places
 
-@runtime_checkable
-class Bias(Protocol):
-    """A term added to attention logits; kernels that know a shorter form than the dense one may use it."""
 
-    def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Float[Tensor, "#B #H Q T"]:
-        """The whole term, for kernels that add a tensor."""
-        ...
+class Bias(ABC):
+    """A term added to attention logits. It is constant: no gradient flows into it."""
+
+    @abstractmethod
+    def at(self, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """The term at indices that broadcast, for kernels that render it tile by tile; places as of `masks.places`."""
+
+    @abstractmethod
+    def to(self, device: torch.device) -> "Bias":
+        """The same on another device."""
+
+    def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Float[Tensor, "H Q T"]:
+        """The whole term in float32, for kernels that add a tensor. ValueError with more queries than keys."""
+        query, key = places(q, k)
+        head = torch.arange(q.shape[1], device=q.device)
+        return self.to(q.device).at(head[:, None, None], query[None, :, None], key[None, None, :])
+
+
+@dataclass(frozen=True)
+class AlibiBias(Bias):
+    """-slope * |i - j|: what is far counts less, in both directions (arXiv:2108.12409)."""
+
+    slopes: Float[Tensor, "H"]
+    """One for each head, in float32."""
+
+    def at(self, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """-slopes[head] * |query - key|."""
+        return -self.slopes[head] * (query - key).abs()
+
+    def to(self, device: torch.device) -> "AlibiBias":
+        """The same on another device."""
+        return AlibiBias(self.slopes.to(device))

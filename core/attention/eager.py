@@ -25,7 +25,7 @@ def attend(
     logits = (q * factor) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
     if bias is not None:
         logits = logits + bias.dense(q, k)
-    if (allowed := mask.dense()) is not None:
+    if (allowed := mask.dense(q, k)) is not None:
         logits = logits.masked_fill(~allowed, float("-inf"))
     weights = logits.softmax(dim=-1, dtype=float32)
     return F.dropout(weights.to(v.dtype), dropout_p) @ v, weights

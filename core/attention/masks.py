@@ -1,23 +1,101 @@
 """Who may attend to whom, independent of the kernel that has to respect it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from jaxtyping import Bool
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(review, query, key) -> whether it may attend: indices that broadcast, places of queries and keys counted alike."""
 
 
 @dataclass(frozen=True)
 class AttentionMask:
-    """Which keys a query may attend to; each backend renders it as its kernel wants it. True = may attend."""
+    """Which keys a query may attend to; each backend renders it as its kernel wants it. True = may attend.
+
+    All conditions hold at once. ValueError for a window or a number of global tokens that is too small.
+    """
 
     token_mask: Bool[Tensor, "B T"] | None = None
     """True on real tokens; None when there is no padding."""
+    causal: bool = False
+    """Whether query i sees no key after its own place."""
+    window: int | None = None
+    """Query i sees the keys with |i - j| <= window."""
+    n_global: int = 0
+    """So many first tokens of each review see beyond the window, and are seen from beyond it (arXiv:2004.05150)."""
+    segments: Int[Tensor, "n_cumulative"] | None = None
+    """Cumulative lengths, from 0, of reviews packed one after the other (B = 1): no token sees another review."""
 
-    def dense(self) -> Bool[Tensor, "B 1 1 T"] | None:
-        """The mask as it broadcasts over (B, H, Q, T); None when nothing is hidden."""
-        return None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window: got {self.window}, expected at least 1, or none to see everything")
+        if self.n_global < 0:
+            raise ValueError(f"n_global: got {self.n_global}, expected at least 0")
+        assert self.segments is None or self.token_mask is None, "packed reviews have no padding"
+
+    @property
+    def by_place(self) -> bool:
+        """Whether it matters where the query stands; else all queries of a review see the same keys."""
+        return self.causal or self.window is not None or self.segments is not None
+
+    def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Bool[Tensor, "#B 1 #Q T"] | None:
+        """The mask as it broadcasts over (B, H, Q, T), without an empty row; None when nothing is hidden.
+
+        With fewer queries than keys, the queries are the last ones. ValueError with more, where places matter.
+        """
+        if not self.by_place:
+            return None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
+        query, key = places(q, k)
+        review = torch.arange(1 if self.token_mask is None else q.shape[0], device=q.device)
+        return self.rule(q, k)(review[:, None, None, None], query[None, None, :, None], key[None, None, None, :])
+
+    def rule(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Rule:
+        """The mask as a function of indices, for kernels that render it tile by tile."""
+        real = None if self.token_mask is None else without_empty_rows(self.token_mask)
+        segment = None if self.segments is None else _segment(self.segments, k.shape[-2])
+        leading = self._leading(k, segment) if self.window is not None and self.n_global else None
+
+        def may_attend(review: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            seen = key >= 0 if real is None else real[review, key]
+            if self.causal:
+                seen = seen & (key <= query)
+            if self.window is not None:
+                near = (query - key).abs() <= self.window
+                seen = seen & (near if leading is None else near | leading[review, query] | leading[review, key])
+            if segment is not None:
+                seen = seen & (segment[query] == segment[key])
+            return seen | (query == key) if self.by_place else seen  # padding sees itself: its softmax is not of nothing
+
+        return may_attend
+
+    def _leading(self, k: Tensor, segment: Tensor | None) -> Bool[Tensor, "B T"]:
+        """True on the first `n_global` real tokens of each review."""
+        if self.token_mask is not None:
+            return self.token_mask & (self.token_mask.cumsum(-1) <= self.n_global)
+        place = torch.arange(k.shape[-2], device=k.device)
+        if segment is not None and self.segments is not None:
+            place = place - self.segments[segment]
+        return (place < self.n_global).expand(k.shape[0], -1)
+
+
+def places(q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> tuple[Int[Tensor, "Q"], Int[Tensor, "T"]]:
+    """Places of queries and of keys, counted alike: fewer queries than keys are the last ones. ValueError for more."""
+    n_queries, n_keys = q.shape[-2], k.shape[-2]
+    if n_queries > n_keys:
+        raise ValueError(f"got {n_queries} queries for {n_keys} keys, expected at most as many: each query has its own key")
+    key = torch.arange(n_keys, device=q.device)
+    return key[n_keys - n_queries :], key
 
 
 def without_empty_rows(token_mask: Bool[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
     """The same, but all True for a review without one real token: the softmax of nothing is NaN, and travels through V."""
     return token_mask | ~token_mask.any(-1, keepdim=True)
+
+
+def _segment(cumulative: Tensor, n_keys: int) -> Int[Tensor, "T"]:
+    """Which review each of the packed tokens belongs to."""
+    place = torch.arange(n_keys, device=cumulative.device, dtype=cumulative.dtype)
+    return torch.searchsorted(cumulative, place, right=True) - 1

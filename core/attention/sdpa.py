@@ -31,8 +31,8 @@ def attend(
 
 
 def _rendered(mask: AttentionMask, bias: Bias | None, q: Tensor, k: Tensor) -> Tensor | None:
-    allowed = mask.dense()
+    allowed = mask.dense(q, k)
     if bias is None:
         return allowed
-    dense = bias.dense(q, k).to(q.dtype)  # a float32 mask beside half-precision queries is misread by some kernels
+    dense = bias.dense(q, k)[None].to(q.dtype)  # a float32 mask beside half-precision queries is misread by some kernels
     return dense if allowed is None else dense.masked_fill(~allowed, float("-inf"))

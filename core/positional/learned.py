@@ -17,9 +17,9 @@ class Learned(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
         """Adds the vector of each token's place."""
-        if x.shape[1] > self.max_len:
+        if (length := int(positions.max()) + 1) > self.max_len:
             raise ValueError(
-                f"got {x.shape[1]} tokens, expected at most max_len {self.max_len}: learned positions end there; "
-                "cut the text, or choose sinusoidal positions or none"
+                f"got {length} tokens, expected at most max_len {self.max_len}: learned positions end there; "
+                "cut the text, or choose sinusoidal, rotary or alibi positions, or none"
             )
         return x + self.table(positions)

@@ -15,8 +15,13 @@ class Sinusoidal(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
         """Adds the code of each token's place."""
-        length = 1 << max(x.shape[1] - 1, 1).bit_length()  # few different tables
-        return x + table(length, self.d_model, x.device)[positions].to(x.dtype)
+        return x + codes(positions, self.d_model).to(x.dtype)
+
+
+def codes(positions: Int[Tensor, "#B T"], d_model: int) -> Float[Tensor, "#B T D"]:
+    """PE of each place, in float32."""
+    length = 1 << int(positions.max()).bit_length()  # few different tables
+    return table(length, d_model, positions.device)[positions]
 
 
 @functools.lru_cache(maxsize=8)

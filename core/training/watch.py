@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from core.attention.masks import AttentionMask
 from core.networks.blocks import SelfAttention
 
 REVIEWS = 4  # of a batch: their logits cost little beside a step, and one that explodes does so in every review
@@ -36,7 +36,7 @@ class LargestLogit:
     def _look(self, attention: SelfAttention, context: tuple[Any, ...], output: Any) -> None:
         x, positions, mask, positional = context[:4]
         token_mask = None if mask.token_mask is None else mask.token_mask[:REVIEWS]
-        logits = attention.logits(x[:REVIEWS], positions[:REVIEWS], AttentionMask(token_mask), positional)
+        logits = attention.logits(x[:REVIEWS], positions[:REVIEWS], replace(mask, token_mask=token_mask), positional)
         if token_mask is not None:  # what padding asks is no concern of a review
             logits = logits.masked_fill(~token_mask[:, None, :, None], 0.0)
         self.value = max(self.value or 0.0, float(logits.abs().max()))

@@ -51,12 +51,12 @@ def gradients(network, loss):
 CHANGED = dict(
     vocab_size=41, n_classes=3, d_model=32, n_heads=3, n_layers=3, d_ff=21, max_len=13, activation="gelu", norm="pre",
     positional="learned", residual=False, attention_scale="none", embedding_scale=True, pooling="max", dropout=0.5,
-    embedding_dropout=0.5, attention_dropout=0.5, token_dropout=0.5,
+    embedding_dropout=0.5, attention_dropout=0.5, token_dropout=0.5, window=1,
 )  # fmt: skip
 
 
 def test_every_knob_is_tested_here():
-    assert set(CHANGED) | {"kind", "truncation"} == {knob.name for knob in fields(EncoderArchitecture)}
+    assert set(CHANGED) | {"kind", "truncation", "n_global"} == {knob.name for knob in fields(EncoderArchitecture)}
     head, tail = (Cut.of(EncoderArchitecture(**SMALL, truncation=t)).kept(100).tolist() for t in ("head", "head+tail"))
     assert head == list(range(12)) and tail == [*range(6), *range(94, 100)]
 
@@ -71,6 +71,11 @@ def test_every_knob_changes_what_the_network_answers_in_training(knob):
     base, changed = answer(), answer(**{knob: CHANGED[knob]})
     assert torch.equal(base, answer())
     assert base.shape != changed.shape or not torch.isclose(base, changed, atol=1e-3).all()
+
+
+def test_global_tokens_widen_a_window():
+    narrow, wider, full = (encoder(**knobs)(review())[0] for knobs in ({"window": 1}, {"window": 1, "n_global": 2}, {}))
+    assert not torch.isclose(narrow, wider, atol=1e-3).all() and not torch.isclose(full, wider, atol=1e-3).all()
 
 
 @pytest.mark.parametrize("knob", ["dropout", "embedding_dropout", "attention_dropout", "token_dropout"])
@@ -249,6 +254,52 @@ def test_padding_is_never_attended_and_rows_sum_to_one():
         assert (weights.masked_select(~token_mask[:, None, None, :]) == 0).all()
 
 
+# Window
+
+
+@every_backend
+@every_position
+def test_a_window_wide_enough_is_full_attention(positional, backend):
+    given = padded(REVIEWS, "right")
+    full = encoder(positional=positional)(*given, backend=backend)[0]
+    wide = encoder(positional=positional, window=10)(*given, backend=backend)[0]
+    torch.testing.assert_close(wide, full, atol=1e-5, rtol=1e-5)
+    assert not torch.isclose(encoder(positional=positional, window=2)(*given, backend=backend)[0][2], full[2]).all()
+
+
+def states_of_layers(network):
+    seen = []
+    for layer in network.layers:
+        layer.register_forward_hook(lambda module, given, out: seen.append(out[0]))
+    return seen
+
+
+@every_backend
+@pytest.mark.parametrize("window", [1, 3])
+def test_a_token_is_felt_as_far_as_the_windows_of_its_layers_reach(window, backend):
+    network, input_ids = encoder(window=window), review(12, 1)
+    seen = states_of_layers(network)
+    network(input_ids, backend=backend)
+    input_ids[0, 0] = 4 if input_ids[0, 0] != 4 else 5
+    network(input_ids, backend=backend)
+    for depth, (before, after) in enumerate(zip(seen[:2], seen[2:], strict=True), 1):
+        changed = (before != after).any(-1)[0]
+        assert changed.tolist() == [place <= depth * window for place in range(12)]
+
+
+@every_backend
+@every_position
+@pytest.mark.parametrize("knobs", [{}, {"window": 1}, {"window": 2, "n_global": 1}], ids=str)
+def test_what_stands_in_padding_stays_finite_in_every_layer(positional, backend, knobs):
+    network = encoder(positional=positional, **knobs)
+    seen = states_of_layers(network)
+    input_ids, token_mask = padded(REVIEWS, "left")
+    token_mask[0] = False
+    logits, _ = network(input_ids, token_mask, backend=backend)
+    assert len(seen) == 2 and all(states.isfinite().all() for states in seen)
+    assert all(gradient.isfinite().all() for gradient in gradients(network, logits.sum()) if gradient is not None)
+
+
 # Order
 
 
@@ -272,7 +323,7 @@ def test_max_len_ends_learned_positions_alone(positional):
     network = encoder(positional=positional)
     assert network(review(12))[0].shape == (B, 2)
     if positional == "learned":
-        with pytest.raises(ValueError, match="got 13 tokens, expected at most max_len 12"):
+        with pytest.raises(ValueError, match="got 13 tokens, expected at most max_len 12: .*rotary or alibi"):
             network(review(13))
     else:
         assert network(review(13))[0].isfinite().all()

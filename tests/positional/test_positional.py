@@ -1,5 +1,6 @@
 """Positions against their formulas; what the encoder makes of them is tested with the encoder."""
 
+import itertools
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from core.catalog import POSITIONAL
 from core.config import EncoderArchitecture
+from core.positional.alibi import slopes
 from core.positional.sinusoidal import table
 
 SMALL = EncoderArchitecture(vocab_size=20, d_model=12, n_heads=3, n_layers=1, d_ff=8, max_len=10)
@@ -95,3 +97,80 @@ def test_a_table_made_without_gradients_serves_training():
     x = torch.ones(1, 4, 12, requires_grad=True)
     (encoding("sinusoidal").embed(x, torch.arange(4)[None]) ** 2).sum().backward()
     assert x.grad is not None and x.grad.isfinite().all()
+
+
+def test_absolute_places_need_not_start_at_zero():
+    """As with a cache: one token, far from the start."""
+    for name in ("sinusoidal", "learned"):
+        whole = encoding(name).embed(torch.zeros(1, 10, 12), torch.arange(10)[None])
+        torch.testing.assert_close(encoding(name).embed(torch.zeros(1, 1, 12), torch.tensor([[9]])), whole[:, 9:])
+    x = torch.randn(1, 3, 10, 4)
+    whole = encoding("rotary").rotate(x, torch.arange(10)[None])
+    torch.testing.assert_close(encoding("rotary").rotate(x[:, :, 9:], torch.tensor([[9]])), whole[:, :, 9:])
+
+
+def turned(x, place):
+    return encoding("rotary").rotate(x.view(1, 1, 1, -1), torch.tensor([[place]])).flatten()
+
+
+def test_rotary_turns_pairs_by_the_formula():
+    for place, i in itertools.product([0, 1, 7, 300], range(4)):
+        angle = place / 10_000 ** (2 * i / 8)
+        out = turned(torch.eye(8)[2 * i], place)
+        expected = torch.zeros(8)
+        expected[2 * i], expected[2 * i + 1] = math.cos(angle), math.sin(angle)
+        torch.testing.assert_close(out, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 17])
+def test_rotary_scores_depend_on_the_offset_alone(offset):
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(8, generator=generator), torch.randn(8, generator=generator)
+    scores = [(turned(q, place + offset) @ turned(k, place)).item() for place in (0, 1, 50, 2000)]
+    assert scores == pytest.approx([scores[0]] * 4, abs=1e-4)
+    assert (turned(q, offset + 1) @ turned(k, 0)).item() != pytest.approx(scores[0], abs=1e-3)
+    assert turned(q, 2000).norm().item() == pytest.approx(q.norm().item(), rel=1e-6)
+
+
+def test_rotary_reads_the_places_it_is_given():
+    x, places = torch.randn(2, 3, 4, 8), torch.tensor([[0, 0, 1, 2], [5, 1, 0, 0]])
+    out = encoding("rotary").rotate(x, places)
+    for b, t in itertools.product(range(2), range(4)):
+        torch.testing.assert_close(out[b, 1, t], turned(x[b, 1, t], places[b, t].item()))
+    with pytest.raises(ValueError, match="d_head: got 5, expected an even number"):
+        encoding("rotary").rotate(torch.zeros(1, 1, 2, 5), torch.arange(2)[None])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_rotary_is_turned_in_float32(dtype):
+    x, places = torch.randn(1, 2, 3, 8).to(dtype), torch.tensor([[0, 1000, 8191]])
+    exact = encoding("rotary").rotate(x.float(), places)
+    assert torch.equal(encoding("rotary").rotate(x, places), exact.to(dtype))
+
+
+PUBLISHED_SLOPES = {  # arXiv:2108.12409, section 3, and get_slopes of its code for 6 and 12 heads
+    1: [2**-8],
+    2: [2**-4, 2**-8],
+    6: [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3],
+    8: [2**-1, 2**-2, 2**-3, 2**-4, 2**-5, 2**-6, 2**-7, 2**-8],
+    12: [2**-h for h in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5],
+    16: [2 ** (-h / 2) for h in range(1, 17)],
+}
+
+
+@pytest.mark.parametrize("n_heads", PUBLISHED_SLOPES)
+def test_slopes_are_the_published_ones(n_heads):
+    assert slopes(n_heads).tolist() == pytest.approx(PUBLISHED_SLOPES[n_heads])
+
+
+@pytest.mark.parametrize("name", POSITIONAL)
+def test_an_encoding_opens_one_door(name):
+    x, places = torch.ones(1, 3, 12), torch.arange(3)[None]
+    q = torch.ones(1, 3, 3, 4)
+    opened = {
+        "embed": not torch.equal(encoding(name).embed(x, places), x),
+        "rotate": not torch.equal(encoding(name).rotate(q, places), q),
+        "bias": encoding(name).bias() is not None,
+    }
+    doors = {"none": None, "sinusoidal": "embed", "learned": "embed", "rotary": "rotate", "alibi": "bias"}
+    assert [door for door in opened if opened[door]] == ([doors[name]] if doors[name] else [])
