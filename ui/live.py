@@ -29,6 +29,8 @@ def follow(id: str) -> None:
 
 
 def _draw(id: str, known: jobs.State) -> None:
+    if id not in st.query_params.get_all("train_run"):
+        st.rerun()  # a button below asked for another training, and a fragment by itself goes on with this one
     with panels.refusals():
         run = runs.read(id)
         if run.state != known:

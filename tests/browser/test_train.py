@@ -93,6 +93,23 @@ def test_a_table_of_semicolons_in_cp1252_is_trained_on_and_inspected(root, model
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def test_a_run_that_is_over_leads_to_the_next_one(root, model_root, tmp_path, page):
+    table = small_runs.write_table(tmp_path / "reviews.csv", 400)
+    with running(model_root, tmp_path / "log") as server:
+        page.goto(server.url + "/train")
+        page.locator("input[type=file]").set_input_files(str(table))
+        page.get_by_text("400 rows, 2 columns").wait_for()
+        first = start(page, 2)
+        page.get_by_role("button", name="Train again").click(timeout=90_000)
+        page.wait_for_url(lambda url: first not in url)
+        second = page.url.partition("train_run=")[2].partition("&")[0]
+        page.get_by_text(f"runs/{second}").wait_for()
+        page.get_by_role("button", name="Change and train").click(timeout=90_000)
+        page.get_by_role("button", name="Start training").wait_for()
+        assert page.get_by_label("epochs").input_value() == "2"
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
 def test_the_form_is_filled_in_on_a_telephone(root, model_root, tmp_path, page):
     page.set_viewport_size({"width": 375, "height": 700})
     with running(model_root, tmp_path / "log") as server:
