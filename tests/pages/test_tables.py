@@ -129,6 +129,12 @@ def test_columns_are_guessed_anew_for_each_table():
     assert said(app, "columns: ") == "('text',) sentiment"
 
 
+def test_labels_are_guessed_in_a_table_that_is_sorted_by_them():
+    rows = "".join(f"{int(i < 5_000)},review {i}\n" for i in range(7_000))
+    app = upload(page().run(), "a.csv", f"label,text\n{rows}".encode())
+    assert said(app, "columns: ") == "('text',) label"
+
+
 def test_columns_come_from_the_address():
     kept = keep("a.csv", b"title,review,label,other\nA,good,1,0\nB,bad,0,0\nC,so,0,1\n")
     app = page()
