@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS, resolve
 from core.config import SPECIAL_TOKENS, TransformerArchitecture
-from core.networks import pooling
 from core.networks.dropout import Dropout
 from core.positional.base import PositionalEncoding
 
@@ -31,25 +30,6 @@ def attention_function(backend: str, *, weights: bool) -> Callable[..., tuple[Te
     return attend
 
 
-def split_heads(qkv: Float[Tensor, "B T D3"], n_heads: int) -> Float[Tensor, "3 B H T K"]:
-    """q, k and v of each head, from one vector of each token."""
-    return qkv.unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)
-
-
-def merge_heads(heads: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
-    """The heads of each token side by side."""
-    return heads.transpose(1, 2).flatten(-2)
-
-
-def mean_over_text(heads: Float[Tensor, "B H T K"], mask: AttentionMask) -> Float[Tensor, "B H #T K"]:
-    """Each head's mean over the real tokens of its text: what it adds wherever it is asked."""
-    means = pooling.mean(merge_heads(heads), mask).unflatten(-1, (heads.shape[1], -1))
-    if mask.segments is None:
-        return means[:, :, None]
-    spread = means.repeat_interleave(mask.segments.diff(), dim=0, output_size=heads.shape[2])
-    return spread.transpose(0, 1)[None]
-
-
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one product for queries, keys and values (arXiv:1706.03762, section 3.2)."""
 
@@ -57,8 +37,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.n_heads = architecture.n_heads
         self.scale = ATTENTION_SCALES[architecture.attention_scale](architecture)
-        self.dropout = Dropout(architecture.attention_dropout)  # of weights: done by whoever attends
-        self.split, self.merge = split_heads, merge_heads
+        self.dropout_p = architecture.attention_dropout
         self.qkv = nn.Linear(architecture.d_model, 3 * architecture.d_model)
         self.out = nn.Linear(architecture.d_model, architecture.d_model)
 
@@ -70,24 +49,14 @@ class SelfAttention(nn.Module):
         positional: PositionalEncoding,
         attend: Callable[..., tuple[Tensor, Tensor | None]],
         head_gain: Float[Tensor, "H"] | None = None,
-        cached: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
-        head_mean: Bool[Tensor, "H"] | None = None,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
-        """The sublayer's output, and the weights where `attend` computes them.
-
-        A head's output is replaced by its `mean_over_text` where `head_mean` is True, and scaled by its `head_gain`.
-        `cached` takes the keys and values of these tokens, and gives those of all tokens to attend to, of which they are last.
-        """
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+        """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output."""
         q, k, v = self._projected(x, positions, positional)
-        if cached is not None:
-            k, v = cached(k, v)
-        dropout_p = self.dropout.p if self.dropout.training else 0.0
+        dropout_p = self.dropout_p if self.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
-        if head_mean is not None:
-            heads = torch.where(head_mean[:, None, None], mean_over_text(heads, mask), heads)
         if head_gain is not None:
             heads = heads * head_gain.to(heads.dtype)[:, None, None]
-        return self.out(self.merge(heads)), weights
+        return self.out(heads.transpose(1, 2).flatten(-2)), weights
 
     def logits(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding
@@ -102,7 +71,7 @@ class SelfAttention(nn.Module):
 
     def _projected(self, x: Tensor, positions: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v of each head, each (B, H, T, K)."""
-        q, k, v = self.split(self.qkv(x), self.n_heads)
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
         return positional.rotate(q, positions), positional.rotate(k, positions), v
 
 
@@ -125,10 +94,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(architecture.dropout)
 
     def forward(
-        self, x: Float[Tensor, "B T D"], *context: Any, **named: Any
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
-        """`context` and `named` are what `SelfAttention.forward` takes after x."""
-        attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context, **named)
+        self, x: Float[Tensor, "B T D"], *context: Any
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+        """`context` is what `SelfAttention.forward` takes after x."""
+        attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context)
         x = self._joined(x, attended, self.attention_norm)
         return self._joined(
             x, self.feed_forward(self.feed_forward_norm(x) if self.pre_norm else x), self.feed_forward_norm

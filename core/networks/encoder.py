@@ -1,17 +1,17 @@
 """A small Transformer encoder that classifies reviews. Imports torch alone."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from core.attention.masks import AttentionMask
+from core.attention.masks import AttentionMask, without_empty_rows
 from core.catalog import POSITIONAL, resolve
 from core.config import EncoderArchitecture
-from core.networks import mistakes
 from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
 from core.networks.dropout import Dropout
-from core.networks.pooling import pool
 
 
 class Encoder(nn.Module):
@@ -31,48 +31,34 @@ class Encoder(nn.Module):
         self.apply(xavier_)
         if architecture.embedding_scale:  # so that the scaled embedding starts with variance 1, like the positions
             nn.init.normal_(self.embedding.weight, std=architecture.d_model**-0.5)
-        self.poolings = mistakes.poolings(architecture.mistake)
-        mistakes.put_into(self, architecture)
 
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
         token_mask: Bool[Tensor, "B T"] | None = None,
         *,
-        cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
         backend: str = "sdpa",
         output_attentions: bool = False,
         head_gain: Float[Tensor, "L H"] | None = None,
-        head_mean: Bool[Tensor, "L H"] | None = None,
-    ) -> tuple[Float[Tensor, "n C"], tuple[Float[Tensor, "B H T T"], ...] | None]:
-        """Logits of each review, and each layer's attention weights if asked.
+    ) -> tuple[Float[Tensor, "B C"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+        """Logits, and each layer's attention weights if asked. `token_mask` is True on real tokens; None: all are real.
 
-        Reviews lie side by side, padded on either side, with `token_mask` True on real tokens (None: all are real); or packed
-        into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`). A head is
-        scaled by its `head_gain`; where `head_mean` is True it gives its mean over the text instead, wherever it is asked.
-        ValueError if weights are asked of a backend that computes none, or a mistake of attention of another than eager.
+        Reviews may be padded on either side. ValueError if weights are asked of a backend that computes none.
         """
-        mistake = self.architecture.mistake
-        attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
-        mask = AttentionMask(
-            token_mask, window=self.architecture.window, n_global=self.architecture.n_global, segments=cu_seqlens
-        )
-        positions = _positions(input_ids, mask)
+        attend = attention_function(backend, weights=output_attentions)
+        mask = AttentionMask(token_mask, window=self.architecture.window, n_global=self.architecture.n_global)
+        positions = _positions(input_ids, token_mask)
         x = self._embed(input_ids, positions)
         attentions = []
         for index, layer in enumerate(self.layers):
-            context = (positions, mask, self.positional, attend)
-            heads = {
-                "head_gain": None if head_gain is None else head_gain[index],
-                "head_mean": None if head_mean is None else head_mean[index],
-            }
+            context = (positions, mask, self.positional, attend, None if head_gain is None else head_gain[index])
             if self.checkpointing and self.training:
-                x, weights = checkpoint(layer, x, *context, **heads, use_reentrant=False)
+                x, weights = checkpoint(layer, x, *context, use_reentrant=False)
             else:
-                x, weights = layer(x, *context, **heads)
+                x, weights = layer(x, *context)
             if output_attentions:
                 attentions.append(weights)
-        pooled = pool(self.final_norm(x), mask, self.architecture.pooling, self.poolings)
+        pooled = pool(self.final_norm(x), token_mask, self.architecture.pooling)
         return self.classifier(self.dropout(pooled)), tuple(attentions) if output_attentions else None
 
     def _embed(self, input_ids: Tensor, positions: Tensor) -> Tensor:
@@ -85,11 +71,32 @@ class Encoder(nn.Module):
         return self.embedding_dropout(self.positional.embed(x, positions))
 
 
-def _positions(input_ids: Tensor, mask: AttentionMask) -> Int[Tensor, "#B T"]:
+def _positions(input_ids: Tensor, token_mask: Tensor | None) -> Int[Tensor, "#B T"]:
     """Each token's place in its review, from 0; padding counts for nothing."""
-    if mask.token_mask is not None:
-        return (mask.token_mask.cumsum(-1) - 1).clamp(min=0)
-    places = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-    if mask.segments is None:
-        return places
-    return places - mask.segments[:-1].repeat_interleave(mask.segments.diff(), output_size=places.shape[1])
+    if token_mask is None:
+        return torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+    return (token_mask.cumsum(-1) - 1).clamp(min=0)
+
+
+def pool(x: Float[Tensor, "B T D"], token_mask: Bool[Tensor, "B T"] | None, pooling: str) -> Float[Tensor, "B P"]:
+    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max"."""
+    if token_mask is None:
+        token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+    token_mask = without_empty_rows(token_mask)
+    return torch.cat([POOLINGS[name](x, token_mask) for name in pooling.split("+")], dim=-1)
+
+
+def _first(x: Tensor, token_mask: Tensor) -> Tensor:
+    return x[torch.arange(len(x), device=x.device), token_mask.int().argmax(-1)]
+
+
+def _mean(x: Tensor, token_mask: Tensor) -> Tensor:
+    total = torch.where(token_mask[..., None], x, 0).sum(1, dtype=torch.float32)
+    return (total / token_mask.sum(-1, keepdim=True)).to(x.dtype)
+
+
+def _max(x: Tensor, token_mask: Tensor) -> Tensor:
+    return x.masked_fill(~token_mask[..., None], torch.finfo(x.dtype).min).amax(1)
+
+
+POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"cls": _first, "mean": _mean, "max": _max}
