@@ -46,7 +46,7 @@ def read_upload(name: str, content: bytes) -> Table:
     _refuse_large(name, len(content), MAX_UPLOAD_BYTES, "by upload")
     if _suffix(name) == ".parquet":
         with _named(name):
-            unpacked = parquet.unpacked_bytes(content, MAX_UNPACKED_BYTES)
+            unpacked = parquet.unpacked_bytes_apart(content, MAX_UNPACKED_BYTES)
         _refuse_large(name, unpacked, MAX_UNPACKED_BYTES, "once it is unpacked")
     return read_content(name, content)
 

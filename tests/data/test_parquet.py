@@ -1,4 +1,6 @@
+import base64
 import io
+import json
 import tracemalloc
 
 import pandas as pd
@@ -63,6 +65,44 @@ def test_what_is_no_parquet_file_is_a_sentence(content):
     with pytest.raises(ValueError, match="^a.parquet: this is no readable Parquet file: ") as caught:
         table.read_upload("a.parquet", content)
     assert "\n" not in str(caught.value)
+
+
+NOTES = {
+    "no columns": {},
+    "list": [],
+    "index": {"index_columns": ["gone"], "columns": [], "column_indexes": []},
+    "numbers": {"index_columns": 5, "columns": 3, "column_indexes": 1},
+    "type": {"index_columns": [], "columns": [{"name": "text", "field_name": "text", "pandas_type": "x", "numpy_type": "x"}],
+             "column_indexes": []},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "notes", [json.dumps(notes).encode() for notes in NOTES.values()] + [b"[" * 50_000], ids=[*NOTES, "deep"]
+)
+def test_damaged_notes_of_pandas_are_a_sentence(notes):
+    found = pa.table({"text": ["good", "bad"]}).replace_schema_metadata({b"pandas": notes})
+    buffer = io.BytesIO()
+    pq.write_table(found, buffer)
+    with pytest.raises(ValueError, match="^a.parquet: this is no readable Parquet file: "):
+        table.read_upload("a.parquet", buffer.getvalue())
+
+
+def test_a_file_that_would_end_the_process_is_a_sentence():
+    """One byte of a table of one cell is another one, and PyArrow 26 throws in C++ where nothing catches it."""
+    content = base64.b85decode(
+        "P(e~L6#x|$6&5TN0u=xi1{DSz00002000020RaF20AUpb87wsb7zT4=Xk~3-6#@Vi3?>2?1axJ1bR_^x8~^|S76KU@85|}692E>1B?bT)7zA`>cytv2"
+        "76KML7Ca^hNgNdb6#x|i06Z1~83q|900IC202VwJ0wxF+JOC&laA9(Bb!BudV{mXSVRCYBcOZ6Ua&u{KZXhx?E-)@J85|q{004*p002-yQZW"
+    )
+    with pytest.raises(ValueError, match="^a.parquet: this is no readable Parquet file: "):
+        table.read_upload("a.parquet", content)
+
+
+def test_a_column_of_maps_is_read_as_any_other():
+    kinds = pa.array([[("stars", "five")], []], pa.map_(pa.string(), pa.string()))
+    content = write({"text": pa.array(["good", "bad"]), "more": kinds})
+    assert table.read_upload("a.parquet", content).frame["text"].tolist() == ["good", "bad"]
+    assert unpacked_bytes(content, 10**9) > len("goodbadstarsfive")
 
 
 def test_the_command_line_reads_files_of_any_size(tmp_path, monkeypatch):
