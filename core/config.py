@@ -168,6 +168,8 @@ class DecoderArchitecture(TransformerArchitecture):
     """A causal Transformer that continues texts; its output layer is its embedding (arXiv:1608.05859)."""
 
     kind: Literal["decoder"] = "decoder"
+    window: Annotated[int, Bounds(1)] | None = None
+    """Tokens back that a token sees; none: all."""
 
 
 @dataclass(frozen=True, kw_only=True)

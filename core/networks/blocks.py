@@ -49,9 +49,15 @@ class SelfAttention(nn.Module):
         positional: PositionalEncoding,
         attend: Callable[..., tuple[Tensor, Tensor | None]],
         head_gain: Float[Tensor, "H"] | None = None,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
-        """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output."""
+        cached: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
+        """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output.
+
+        `cached` takes the keys and values of these tokens, and gives those of all tokens to attend to, of which they are last.
+        """
         q, k, v = self._projected(x, positions, positional)
+        if cached is not None:
+            k, v = cached(k, v)
         dropout_p = self.dropout_p if self.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
         if head_gain is not None:
@@ -95,7 +101,7 @@ class EncoderLayer(nn.Module):
 
     def forward(
         self, x: Float[Tensor, "B T D"], *context: Any
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
         """`context` is what `SelfAttention.forward` takes after x."""
         attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context)
         x = self._joined(x, attended, self.attention_norm)
