@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -174,33 +176,56 @@ def _title(id: str, name: str) -> str:
 
 
 def rename(id: str, name: str, root: Path | None = None) -> None:
-    """Calls a run `name`, in one line; an empty name gives it its id back. ValueError for one that is too long."""
+    """Calls a run `name`, in one line; an empty name gives it its id back.
+
+    ValueError for one that is too long, and where it cannot be written: the old one stays.
+    """
     folder, name = find(id, root), " ".join(name.split())
     if len(name) > NAME_LENGTH:
         raise ValueError(f"name: got {len(name)} characters, expected at most {NAME_LENGTH}")
-    (folder / "name.json").write_text(json.dumps({"name": name}, ensure_ascii=False), encoding="utf-8")
+    beside = folder / f".name.{secrets.token_hex(4)}"
+    with _on_disk(f"the run {id!r} cannot be renamed"):
+        try:
+            beside.write_text(json.dumps({"name": name}), encoding="utf-8")
+            beside.replace(folder / "name.json")
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def delete(id: str, root: Path | None = None) -> None:
-    """Moves a run to the trash, from where `restore` brings it back. ValueError while its process lives."""
+    """Moves a run to the trash, from where `restore` brings it back. ValueError while its process lives, and where its folder
+    cannot be moved."""
     folder = find(id, root)
     if jobs.is_alive(folder):
         raise ValueError(f"the run {id!r} is {jobs.state(folder)}; stop it before you delete it")
     place = folder.parent / ".trash" / jobs.new_id()  # the same id may be deleted twice
-    place.mkdir(parents=True)
-    folder.rename(place / id)
+    with _on_disk(f"the run {id!r} cannot be deleted"):
+        place.mkdir(parents=True)
+        folder.rename(place / id)
 
 
 def restore(id: str, root: Path | None = None) -> None:
-    """Undoes the last `delete` of this id. ValueError if there was none, or if there is such a run again."""
+    """Undoes the last `delete` of this id. ValueError if there was none, if there is such a run again, and where its folder
+    cannot be moved."""
     root = root or runs_root()
-    deleted = [folder for place in sorted((root / ".trash").glob("*")) for folder in place.iterdir() if folder.name == id]
+    deleted = [folder for folder in sorted((root / ".trash").glob("*/*")) if folder.name == id]
     if not deleted:
         raise ValueError(f"there is no run {id!r} in the trash")
     if (root / id).exists():
         raise ValueError(f"there is a run {id!r} again; delete it before you restore the other")
-    deleted[-1].rename(root / id)
-    deleted[-1].parent.rmdir()
+    with _on_disk(f"the run {id!r} cannot be brought back"):
+        deleted[-1].rename(root / id)
+    with suppress(OSError):  # if something else has come into it
+        deleted[-1].parent.rmdir()
+
+
+@contextmanager
+def _on_disk(what: str) -> Iterator[None]:
+    """A disk that is full or may not be written is a ValueError that says what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{what}: {error.strerror}; make room there, or give the right to write") from error
 
 
 def compare(runs: Sequence[Run]) -> pd.DataFrame:

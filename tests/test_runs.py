@@ -328,3 +328,31 @@ def test_a_hundred_runs_are_listed_without_reading_their_events(tmp_path, monkey
         make(tmp_path, f"{i}", RunConfig(), 0.5)
     monkeypatch.setattr(jobs, "read_events", lambda *_: pytest.fail("all events were read"))
     assert len(runs.all_runs(tmp_path)) == 100
+
+
+@pytest.mark.parametrize("act", ["rename", "delete", "restore"])
+def test_a_disk_that_takes_nothing_is_a_sentence_and_nothing_is_lost(tmp_path, monkeypatch, act):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    make(tmp_path, "a")
+    runs.rename("a", "mine", tmp_path)
+    if act == "restore":
+        runs.delete("a", tmp_path)
+    with monkeypatch.context() as broken:
+        for way in ("write_text", "rename", "replace", "mkdir"):
+            broken.setattr(Path, way, full)
+        with pytest.raises(ValueError, match="the run 'a' cannot be .*: No space left on device; make room"):
+            runs.rename("a", "other", tmp_path) if act == "rename" else getattr(runs, act)("a", tmp_path)
+    if act == "restore":
+        runs.restore("a", tmp_path)
+    assert runs.read("a", tmp_path).name == "mine"
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["events.jsonl", "name.json", "request.json"]
+
+
+def test_a_foreign_file_in_the_trash_does_not_matter(tmp_path):
+    make(tmp_path, "a")
+    runs.delete("a", tmp_path)
+    (tmp_path / ".trash" / ".DS_Store").touch()
+    runs.restore("a", tmp_path)
+    assert runs.read("a", tmp_path).id == "a"
