@@ -1,9 +1,13 @@
 """Whole configurations by name, each a function without arguments; its docstring is what a person reads."""
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 
 from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, TrainingConfig
+
+LONGEST_WORD = 100_000
+"""Bytes of a word of a command; Linux refuses more than 131,071."""
 
 
 def tiny() -> RunConfig:
@@ -90,7 +94,8 @@ def preset(name: str) -> RunConfig:
 def flags(name: str, config: RunConfig) -> list[str]:
     """What `python -m core train` is given for `config`: the preset of that name, and each knob that differs from it.
 
-    ValueError for a configuration whose network is of another kind, and for column names that a command line takes for flags.
+    ValueError for a configuration whose network is of another kind, and for column names that a command line takes for flags
+    or cannot hold.
     """
     base = preset(name)
     if type(config.model) is not type(base.model):
@@ -105,6 +110,12 @@ def flags(name: str, config: RunConfig) -> list[str]:
 
 
 def _flag(name: str, value: object) -> list[str]:
+    for part in value if isinstance(value, tuple) else (value,):
+        if "\0" in str(part) or len(str(part).encode()) > LONGEST_WORD:
+            raise ValueError(
+                f"{name}: got {reprlib.repr(part)}, expected no zero character and at most {LONGEST_WORD:,} bytes, which is "
+                f"what a command can be given; rename it"
+            )
     if isinstance(value, bool):
         return [f"--{name}" if value else f"--no-{name}"]
     if isinstance(value, tuple):

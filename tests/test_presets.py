@@ -58,3 +58,12 @@ def test_flags_of_another_kind_of_network_are_refused():
 def test_several_names_that_look_like_flags_are_refused():
     with pytest.raises(ValueError, match="text-column: got '-b' among several names"):
         flags("tiny", replace(preset("tiny"), reviews=DataConfig(text_column=("a", "-b"), limit=5_000)))
+
+
+@pytest.mark.parametrize("name", ["a\0b", "語" * 50_000], ids=["zero", "long"])
+@pytest.mark.parametrize("columns", ["label", "text", "several"])
+def test_names_that_no_command_can_be_given_are_refused(name, columns):
+    knobs = {"label": {"label_column": name}, "text": {"text_column": name}, "several": {"text_column": ("a", name)}}[columns]
+    with pytest.raises(ValueError, match="-column: got .*expected no zero character and at most 100,000 bytes") as caught:
+        flags("tiny", replace(preset("tiny"), reviews=DataConfig(limit=5_000, **knobs)))
+    assert len(str(caught.value)) < 300
