@@ -76,17 +76,12 @@ def one(label: str, titles: Mapping[str, str], key: str) -> str:
 def steps(end: int, key: str) -> tuple[int, int] | None:
     """The range of steps to show, None for all of them: a slider, since no chart keeps its zoom when a point is added.
 
-    Where there are other steps it is another slider: a range beyond its end would be refused.
+    Where there are other steps it is another slider: a range beyond its end would be refused. A browser counts to 2^53.
     """
-    if end < 2:
+    if not 2 <= end < 2**53:
         return None
     chosen = st.slider("Steps", 0, end, (0, end), key=f"{key}_{end}", bind="query-params")
     return None if chosen == (0, end) else chosen
-
-
-def choose(key: str, ids: Sequence[str]) -> None:
-    """Choose these for `several` of another page, which is to be opened next."""
-    st.session_state[f"{key}_noted"] = list(ids)
 
 
 def _called(titles: Mapping[str, str]) -> Callable[[str], str]:

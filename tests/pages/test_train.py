@@ -336,3 +336,8 @@ def test_widgets_left_alone_are_the_preset(name):
     run = AppTest.from_function(page, args=(name,), default_timeout=30).run()
     assert not run.exception
     assert run.session_state["made"] == preset(name)
+
+
+def test_more_steps_than_a_browser_can_count_are_drawn_without_a_slider(form, root):
+    made(root, "a", STARTED, replace(step(7), total_steps=10**18))
+    assert not looking_at(form, "a").slider
