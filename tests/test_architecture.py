@@ -124,7 +124,7 @@ def test_a_page_is_painted_without_torch():
 
 
 def test_networks_import_torch_alone():
-    networks = ["core.networks.encoder", "core.networks.bilstm", "core.networks.blocks"]
+    networks = ["core.networks.encoder", "core.networks.decoder", "core.networks.bilstm", "core.networks.blocks"]
     rooms = [module_name(p) for p in PRODUCT if room(module_name(p)) in ("attention", "positional")]
     loaded = modules_after("\n".join(f"import {name}" for name in networks + rooms))
     assert set(networks + rooms) | {"torch"} <= loaded
