@@ -231,7 +231,9 @@ class TrainingConfig(Checked):
     label_smoothing: Annotated[float, Bounds(0.0, 0.9)] = 0.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 arithmetic where the machine has it, with float32 weights."""
-    backend: Literal["auto", "eager", "sdpa"] = "auto"
+    backend: Literal[
+        "auto", "eager", "sdpa", "sdpa-flash", "sdpa-efficient", "sdpa-math", "cudnn", "chunked", "flex", "varlen"
+    ] = "auto"
     """Attention kernel in training; auto: the one measured as fastest for device and precision."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     checkpointing: Literal["auto", "on", "off"] = "auto"

@@ -24,6 +24,8 @@ class Cut:
     truncation: str
     prefix: tuple[int, ...]
     """Ids put before them: [CLS] or nothing."""
+    suffix: tuple[int, ...] = ()
+    """Ids put after them, such as a foreign network's [SEP]."""
 
     @classmethod
     def of(cls, architecture: Architecture) -> "Cut":
@@ -47,7 +49,8 @@ class Cut:
     def ids(self, ids: Int[np.ndarray, "n"], kept: Int[np.ndarray, "kept"] | None = None) -> Int[np.ndarray, "T"]:
         """What the network is given of a review's ids, by default those that `kept` names."""
         kept = self.kept(len(ids)) if kept is None else kept
-        return np.r_[np.array(self.prefix, dtype=ids.dtype), ids[kept]]
+        prefix, suffix = (np.array(added, dtype=ids.dtype) for added in (self.prefix, self.suffix))
+        return np.r_[prefix, ids[kept], suffix]
 
 
 @dataclass(frozen=True)

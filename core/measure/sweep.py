@@ -52,7 +52,8 @@ def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[
 def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], bool] = lambda: False) -> CellMeasured:
     """A cell and its figures; what cannot be measured is a result, too, and says why. Stopped if `stopped` says so."""
     found, reasons = dict(NOTHING), []
-    if (reason := too_large(cell)) is not None:
+    able = BACKENDS[cell.backend].why_not(device=cell.device, dtype=cell.dtype, gradients=cell.what == "backward")
+    if (reason := able or too_large(cell)) is not None:
         reasons.append(reason)
         kinds = ()
     for kind in kinds:

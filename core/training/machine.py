@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from core.catalog import BACKENDS
 from core.config import EncoderArchitecture, RunConfig, TrainingConfig
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
@@ -71,9 +72,26 @@ def backend(config: RunConfig, device: str, precision: str) -> str | None:
     if not isinstance(config.model, EncoderArchitecture):
         return None
     if config.training.backend != "auto":
-        return config.training.backend
+        return _possible(config.training.backend, config.model, device, precision)
     short = precision == "bfloat16" and config.model.max_len <= 256
     return "eager" if device == "cpu" and (short or config.model.attention_dropout > 0) else "sdpa"
+
+
+def _possible(backend: str, model: EncoderArchitecture, device: str, precision: str) -> str:
+    """The same. ValueError, with the sentence of the catalogue, if it cannot train this network here."""
+    reason = BACKENDS[backend].why_not(
+        device=device,
+        dtype=precision,
+        bias=model.positional == "alibi",
+        padding=True,  # reviews of one batch differ in length
+        places=model.window is not None,
+        global_tokens=model.n_global > 0,
+        dropout=model.attention_dropout > 0,
+        gradients=True,
+    )
+    if reason is not None:
+        raise ValueError(f"backend: got {backend!r}, but {reason}")
+    return backend
 
 
 def checkpointing(config: RunConfig) -> bool:

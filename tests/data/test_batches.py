@@ -153,3 +153,10 @@ def test_a_window_is_given_behind_the_prefix():
     cut = Cut(room=2, truncation="head", prefix=(CLS_ID,))
     review = np.array([11, 12, 13], dtype=np.int32)
     assert [cut.ids(review, kept).tolist() for kept in cut.windows(3)] == [[CLS_ID, 11, 12], [CLS_ID, 13]]
+
+
+def test_each_window_is_closed_by_the_suffix():
+    cut = Cut(room=2, truncation="head", prefix=(CLS_ID,), suffix=(7, 9))
+    review = np.array([11, 12, 13], dtype=np.int32)
+    assert [cut.ids(review, kept).tolist() for kept in cut.windows(3)] == [[CLS_ID, 11, 12, 7, 9], [CLS_ID, 13, 7, 9]]
+    assert cut.ids(review).tolist() == [CLS_ID, 11, 12, 7, 9] and cut.ids(review).dtype == np.int32

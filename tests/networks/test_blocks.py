@@ -5,14 +5,13 @@ import torch
 from torch import nn
 
 from core.attention.masks import AttentionMask
-from core.catalog import BACKENDS
 from core.config import EncoderArchitecture
 from core.networks.blocks import MASK_ID, EncoderLayer, SelfAttention, attention_function, drop_tokens
 from core.positional.base import PositionalEncoding
 
 D_MODEL, B, T = 24, 2, 7
 TOKEN_MASK = torch.arange(T) < torch.tensor([[T], [4]])
-every_backend = pytest.mark.parametrize("name", BACKENDS)
+every_backend = pytest.mark.parametrize("name", able(gradients=True))
 
 
 def architecture(**knobs):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from core.attention import eager
-from core.catalog import BACKENDS, POSITIONAL
+from core.catalog import POSITIONAL
 from core.config import EncoderArchitecture
 from core.data.batches import Cut
 from core.networks.encoder import Encoder, pool
@@ -18,7 +18,8 @@ SMALL = dict(
 )  # fmt: skip
 POOLINGS = ["cls", "mean", "max", "mean+max"]
 NORMS = ["post", "pre"]
-every_backend = pytest.mark.parametrize("backend", BACKENDS)
+every_backend = pytest.mark.parametrize("backend", able(gradients=True))
+with_dropout = pytest.mark.parametrize("backend", able(gradients=True, dropout=True))
 every_position = pytest.mark.parametrize("positional", POSITIONAL)
 every_pooling = pytest.mark.parametrize("pooling", POOLINGS)
 
@@ -79,7 +80,7 @@ def test_global_tokens_widen_a_window():
 
 
 @pytest.mark.parametrize("knob", ["dropout", "embedding_dropout", "attention_dropout", "token_dropout"])
-@every_backend
+@with_dropout
 def test_dropout_is_for_training_alone(knob, backend):
     network, input_ids = encoder(**{knob: 0.5}), review()
     assert torch.equal(network(input_ids, backend=backend)[0], encoder()(input_ids, backend=backend)[0])
@@ -388,7 +389,7 @@ def test_all_heads_off_leaves_numbers(backend):
     assert logits.isfinite().all()
 
 
-@every_backend
+@with_dropout
 @pytest.mark.parametrize("norm", NORMS)
 def test_checkpointing_changes_neither_loss_nor_gradients(backend, norm):
     network = encoder(norm=norm, dropout=0.3, embedding_dropout=0.2, attention_dropout=0.2, token_dropout=0.3).train()
