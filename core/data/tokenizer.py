@@ -23,6 +23,8 @@ from tokenizers.trainers import WordPieceTrainer
 from core.config import SPECIAL_TOKENS
 from core.records import Span
 
+MOST_ENTRIES = 1_000_000
+"""Of a vocabulary: four times that of the largest multilingual models."""
 _GRAPHEME = regex.compile(r"\X")
 _TO_A_LETTER_OR_DIGIT = regex.compile(r"(?i)(?:<br\s*/?>|[^\p{L}\p{N}])*+[\p{L}\p{N}]")
 _NORMALIZER = Sequence(
@@ -35,8 +37,13 @@ _NORMALIZER = Sequence(
 
 
 def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """A tokeniser of at most `vocab_size` entries, fewer for a small corpus; the same texts give the same one to the byte."""
+    """A tokeniser of at most `vocab_size` entries, fewer for a small corpus; the same texts give the same one to the byte.
+
+    More than `MOST_ENTRIES` are a ValueError: room is made for all of them at once, and where there is none the process ends.
+    """
     assert vocab_size > len(SPECIAL_TOKENS)
+    if vocab_size > MOST_ENTRIES:
+        raise ValueError(f"vocab_size: got {vocab_size:,}, expected at most {MOST_ENTRIES:,}")
     texts = list(texts)
     trainee = _tokenizer({})
     characters, continuations = _alphabet(trainee, texts, vocab_size // 2)

@@ -49,6 +49,12 @@ def test_the_order_of_the_reviews_does_not_matter(imdb, tokenizer):
     assert wordpiece.train(reversed(CHINESE), 400).to_str() == wordpiece.train(CHINESE, 400).to_str()
 
 
+def test_a_vocabulary_that_would_end_the_process_is_refused():
+    assert wordpiece.train(["good film"] * 9, wordpiece.MOST_ENTRIES).get_vocab_size() < 30
+    with pytest.raises(ValueError, match="vocab_size: got 1,000,001, expected at most 1,000,000"):
+        wordpiece.train(["good film"] * 9, wordpiece.MOST_ENTRIES + 1)
+
+
 @pytest.mark.parametrize("vocab_size", [8, 9, 100, 700])
 @pytest.mark.parametrize("language", ["english", "chinese"])
 def test_the_vocabulary_keeps_to_its_size(imdb, language, vocab_size):
