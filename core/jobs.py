@@ -48,6 +48,8 @@ OUTCOMES: dict[type, State] = {
     Failed: "failed",
 }
 CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json"}
+NO_MEMORY = ("can't allocate memory", "out of memory")
+"""How PyTorch says so, on a CPU and on a GPU."""
 POLL_S = 0.1
 TAIL_BYTES = 2**16
 
@@ -278,7 +280,7 @@ def _sentence(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     if isinstance(error, KeyboardInterrupt):
         return "stopped from the keyboard"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
         return "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"
     if isinstance(error, ValueError) and lines:
         return lines[0]

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from core import artifact, jobs, runs
 from core.__main__ import main
@@ -206,6 +207,16 @@ def test_a_run_that_dies_before_it_can_speak_says_why(root):
         (ValueError("lr: got 0\nmore"), "lr: got 0"),
         (KeyboardInterrupt(), "stopped from the keyboard"),
         (MemoryError(), "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"),
+        (
+            RuntimeError(
+                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 12000000000000 bytes."
+            ),
+            "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model",
+        ),
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+            "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model",
+        ),
         (KeyError("d_model"), "KeyError: 'd_model'"),
         (SystemExit(), "SystemExit"),
     ],
