@@ -1,6 +1,9 @@
 """What can be chosen by name: what it can do, and where it lives, as "module:function", resolved only when it is used."""
 
 import importlib
+import os
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +21,66 @@ class Entry:
         return getattr(importlib.import_module(module), name)
 
 
+EVERY = ("float32", "bfloat16", "float16")
+HALF = ("bfloat16", "float16")
+CANNOT = {
+    "weights": "it computes no weights; to inspect, use {able}",
+    "bias": "it adds no bias, which ALiBi needs, on {device}; use {able}",
+    "padding": "it hides no padding on {device}; use {able}",
+    "places": "it knows no window, no order and no packed reviews on {device}; use {able}",
+    "global_tokens": "it knows no global tokens; use {able}",
+    "dropout": "it drops no attention weights on {device}; set attention_dropout to 0, or use {able}",
+    "gradients": "it has no backward pass on {device}; to train, use {able}",
+}
+"""What may be asked of a backend, and what is said where it cannot."""
+SUGGESTED = ("eager", "sdpa")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Backend(Entry):
     """An attention kernel: the same mathematics as every other one."""
 
-    gives_weights: bool
+    dtypes: dict[str, tuple[str, ...]]
+    """For each device it runs on, the formats of numbers that it takes there."""
+    cannot: dict[str, tuple[str, ...]]
+    """For each device, what of `CANNOT` it cannot do there."""
+    compiles: bool = False
+    """Whether it is compiled when it is first used, on a CPU by a C++ compiler."""
 
-    def why_not(self, *, weights: bool = False) -> str | None:
-        """A sentence that says why this backend cannot do what is asked; None if it can."""
-        if weights and not self.gives_weights:
-            able = " or ".join(repr(name) for name, backend in BACKENDS.items() if backend.gives_weights)
-            return f"it computes no weights; to inspect, use {able}"
+    @property
+    def gives_weights(self) -> bool:
+        """Whether attention weights come with the output."""
+        return any("weights" not in cannot for cannot in self.cannot.values())
+
+    def why_not(self, *, device: str | None = None, dtype: str | None = None, **asked: bool) -> str | None:
+        """A sentence that says why this backend cannot do what is asked; None if it can.
+
+        `asked` are keys of `CANNOT`; without a device, it is enough that it can on some device.
+        """
+        assert set(asked) <= set(CANNOT), asked
+        if device is not None and device not in self.dtypes:
+            return f"it runs on {' and '.join(self.dtypes)} alone, not on {device}; use {_names(SUGGESTED)}"
+        reasons = [self._why_not_on(on, dtype, asked) for on in ([device] if device else self.dtypes)]
+        return None if None in reasons else reasons[0]
+
+    def _why_not_on(self, device: str, dtype: str | None, asked: dict[str, bool]) -> str | None:
+        if dtype is not None and dtype not in self.dtypes[device]:
+            return f"it takes {' and '.join(self.dtypes[device])} on {device}, not {dtype}; use {_names(SUGGESTED)}"
+        for what in (what for what in CANNOT if asked.get(what) and what in self.cannot[device]):
+            able = [name for name in SUGGESTED if what not in BACKENDS[name].cannot[device]]
+            return CANNOT[what].format(device=device, able=_names(able))
+        if self.compiles and device == "cpu" and not has_compiler():
+            return "it is compiled when it is used, and there is no C++ compiler here; install g++, or set CXX"
         return None
+
+
+def _names(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))
+
+
+def has_compiler() -> bool:
+    """Whether a C++ compiler is found where PyTorch would look for one."""
+    return any(map(shutil.which, (os.environ.get("CXX") or "g++", "clang++")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +108,57 @@ BACKENDS = {
     "eager": Backend(
         target="core.attention.eager:attend",
         summary="Softmax attention written out: the reference, and the one that shows its weights.",
-        gives_weights=True,
+        dtypes={"cpu": EVERY, "cuda": EVERY},
+        cannot={"cpu": (), "cuda": ()},
     ),
     "sdpa": Backend(
         target="core.attention.sdpa:attend",
         summary="PyTorch's fused kernels: flash where it can, memory-efficient or plain elsewhere.",
-        gives_weights=False,
+        dtypes={"cpu": EVERY, "cuda": EVERY},
+        cannot={"cpu": ("weights",), "cuda": ("weights",)},
+    ),
+    "sdpa-flash": Backend(
+        target="core.attention.sdpa:flash",
+        summary="PyTorch's flash kernel alone (arXiv:2307.08691); on a GPU it takes no mask.",
+        dtypes={"cpu": EVERY, "cuda": HALF},
+        cannot={"cpu": ("weights", "dropout"), "cuda": ("weights", "bias", "padding", "places", "global_tokens")},
+    ),
+    "sdpa-efficient": Backend(
+        target="core.attention.sdpa:efficient",
+        summary="PyTorch's memory-efficient kernel alone (arXiv:2112.05682).",
+        dtypes={"cuda": EVERY},
+        cannot={"cuda": ("weights",)},
+    ),
+    "sdpa-math": Backend(
+        target="core.attention.sdpa:math",
+        summary="PyTorch's written-out attention alone: what its fused kernels fall back to.",
+        dtypes={"cpu": EVERY, "cuda": EVERY},
+        cannot={"cpu": ("weights",), "cuda": ("weights",)},
+    ),
+    "cudnn": Backend(
+        target="core.attention.sdpa:cudnn",
+        summary="cuDNN's kernel, to measure beside the others: in PyTorch 2.11 to 2.13 wrong with masks (pytorch#196678).",
+        dtypes={"cuda": HALF},
+        cannot={"cuda": ("weights", "bias", "padding", "places", "global_tokens")},
+    ),
+    "chunked": Backend(
+        target="core.attention.chunked:attend",
+        summary="Flash attention in plain PyTorch, to read and to run anywhere (arXiv:2205.14135).",
+        dtypes={"cpu": EVERY, "cuda": EVERY},
+        cannot={"cpu": ("weights", "dropout"), "cuda": ("weights", "dropout")},
+    ),
+    "flex": Backend(
+        target="core.attention.flex:attend",
+        summary="PyTorch's FlexAttention, compiled for each kind of mask and bias (arXiv:2412.05496).",
+        dtypes={"cpu": EVERY, "cuda": EVERY},
+        cannot={"cpu": ("weights", "dropout", "gradients"), "cuda": ("weights", "dropout")},
+        compiles=True,
+    ),
+    "varlen": Backend(
+        target="core.attention.varlen:attend",
+        summary="PyTorch's flash kernel over packed reviews: no padding is computed.",
+        dtypes={"cuda": HALF},
+        cannot={"cuda": ("weights", "bias", "padding", "global_tokens", "dropout")},
     ),
 }
 

@@ -1,6 +1,7 @@
 """How much more or less a query attends to a key because of where they stand, before the softmax."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,7 @@ class Bias(ABC):
 
     @abstractmethod
     def at(self, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        """The term at indices that broadcast, for kernels that render it tile by tile; places as of `masks.places`."""
+        """The term at indices that broadcast, for kernels that ask it pair by pair; places as of `masks.places`."""
 
     @abstractmethod
     def to(self, device: torch.device) -> "Bias":
@@ -23,9 +24,13 @@ class Bias(ABC):
 
     def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Float[Tensor, "H Q T"]:
         """The whole term in float32, for kernels that add a tensor. ValueError with more queries than keys."""
-        query, key = places(q, k)
-        head = torch.arange(q.shape[1], device=q.device)
-        return self.to(q.device).at(head[:, None, None], query[None, :, None], key[None, None, :])
+        return self.tiles(q, k)(slice(None), slice(None))
+
+    def tiles(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Callable[[slice, slice], Tensor]:
+        """`dense` of some queries and keys alone, so that the whole is never there."""
+        here, (query, key) = self.to(q.device), places(q, k)
+        head = torch.arange(q.shape[1], device=q.device)[:, None, None]
+        return lambda queries, keys: here.at(head, query[queries][None, :, None], key[keys][None, None, :])
 
 
 @dataclass(frozen=True)

@@ -46,14 +46,19 @@ class AttentionMask:
 
         With fewer queries than keys, the queries are the last ones. ValueError with more, where places matter.
         """
+        return self.tiles(q, k)(slice(None), slice(None))
+
+    def tiles(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Callable[[slice, slice], Tensor | None]:
+        """`dense` of some queries and keys alone, so that the whole is never there."""
         if not self.by_place:
-            return None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
-        query, key = places(q, k)
-        review = torch.arange(1 if self.token_mask is None else q.shape[0], device=q.device)
-        return self.rule(q, k)(review[:, None, None, None], query[None, None, :, None], key[None, None, None, :])
+            seen = None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
+            return lambda queries, keys: None if seen is None else seen[..., keys]
+        rule, (query, key) = self.rule(q, k), places(q, k)
+        review = torch.arange(1 if self.token_mask is None else q.shape[0], device=q.device)[:, None, None, None]
+        return lambda queries, keys: rule(review, query[queries][None, None, :, None], key[keys][None, None, None, :])
 
     def rule(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Rule:
-        """The mask as a function of indices, for kernels that render it tile by tile."""
+        """The mask as a function of indices, for kernels that ask it pair by pair."""
         real = None if self.token_mask is None else without_empty_rows(self.token_mask)
         segment = None if self.segments is None else _segment(self.segments, k.shape[-2])
         leading = self._leading(k, segment) if self.window is not None and self.n_global else None

@@ -1,6 +1,7 @@
-"""PyTorch's fused attention."""
+"""PyTorch's fused attention: the best kernel that can, or one kernel by name."""
 
 import contextlib
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from core.attention.bias import Bias
 from core.attention.masks import AttentionMask
+from core.attention.refusal import refuse_impossible
 
 # Left to itself, PyTorch 2.11 to 2.13 may pick cuDNN on Hopper, which is wrong with masks (pytorch#196678, #191612).
 KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -28,6 +30,32 @@ def attend(
     with order:
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=_rendered(mask, bias, q, k), dropout_p=dropout_p, scale=scale)
     return out, None
+
+
+def _only(name: str, kernel: SDPBackend) -> Callable[..., tuple[Tensor, None]]:
+    """`attend` by this kernel or not at all."""
+
+    def attend_by_one(
+        q: Float[Tensor, "B H Q K"],
+        k: Float[Tensor, "B H T K"],
+        v: Float[Tensor, "B H T K"],
+        mask: AttentionMask,
+        bias: Bias | None = None,
+        scale: float | None = None,
+        dropout_p: float = 0.0,
+    ) -> tuple[Float[Tensor, "B H Q K"], None]:
+        refuse_impossible(name, q, k, v, mask, bias, dropout_p)
+        with sdpa_kernel(kernel):
+            rendered = _rendered(mask, bias, q, k)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=rendered, dropout_p=dropout_p, scale=scale), None
+
+    return attend_by_one
+
+
+flash = _only("sdpa-flash", SDPBackend.FLASH_ATTENTION)
+efficient = _only("sdpa-efficient", SDPBackend.EFFICIENT_ATTENTION)
+math = _only("sdpa-math", SDPBackend.MATH)
+cudnn = _only("cudnn", SDPBackend.CUDNN_ATTENTION)
 
 
 def _rendered(mask: AttentionMask, bias: Bias | None, q: Tensor, k: Tensor) -> Tensor | None:

@@ -10,10 +10,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from core.attention.bias import Bias
 from core.attention.masks import AttentionMask
-from core.catalog import BACKENDS
+from core.catalog import BACKENDS, CANNOT
+from tests.backends import able
 
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 4e-2}
-every_backend = pytest.mark.parametrize("name", BACKENDS)
+every_backend = pytest.mark.parametrize("name", able(gradients=True))
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def test_values_and_gradients_with_scale_and_bias_on_unequal_axes(name, scale, b
     assert_as_written_out(name, q, k, v, token_mask if padded else None, term if biased else None, scale)
 
 
-@pytest.mark.parametrize("name", [name for name in BACKENDS if name != "eager"])
+@pytest.mark.parametrize("name", [name for name in able(gradients=True) if name != "eager"])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
 def test_backend_and_its_gradient_match_eager(name, dtype, padded):
@@ -179,7 +180,7 @@ def test_padding_changes_nothing_and_real_tokens_do(name):
     assert not torch.isclose(edited, before).any()
 
 
-@every_backend
+@pytest.mark.parametrize("name", able(dropout=True))
 def test_dropout_keeps_the_mean(name):
     q, k, v, _ = draw(heads=2, queries=3, keys=4)
     attend = BACKENDS[name].resolve()
@@ -245,5 +246,41 @@ def test_sdpa_is_given_no_mask_that_a_kernel_could_misread(padded, monkeypatch):
 def test_what_a_backend_cannot_do_is_said():
     for name, backend in BACKENDS.items():
         assert backend.why_not() is None
-        assert (backend.why_not(weights=True) is None) == backend.gives_weights, name
+        assert set(backend.dtypes) == set(backend.cannot)
+        for device, cannot in backend.cannot.items():
+            assert {what for what in CANNOT if backend.why_not(device=device, **{what: True})} == set(cannot), name
+            assert backend.why_not(device=device, dtype="float8") is not None
     assert BACKENDS["sdpa"].why_not(weights=True) == "it computes no weights; to inspect, use 'eager'"
+    assert BACKENDS["cudnn"].why_not(device="cpu") == "it runs on cuda alone, not on cpu; use 'eager' or 'sdpa'"
+    assert (
+        BACKENDS["varlen"].why_not(dtype="float32")
+        == "it takes bfloat16 and float16 on cuda, not float32; use 'eager' or 'sdpa'"
+    )
+    assert BACKENDS["varlen"].why_not(bias=True) == "it adds no bias, which ALiBi needs, on cuda; use 'eager' or 'sdpa'"
+    assert BACKENDS["sdpa-flash"].why_not(bias=True) is None  # it does on one device
+    assert BACKENDS["flex"].why_not(device="cpu", gradients=True) is not None
+    assert BACKENDS["flex"].why_not(device="cuda", gradients=True) is None
+
+
+def test_what_is_compiled_needs_a_compiler(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert "no C++ compiler here; install g++" in BACKENDS["flex"].why_not(device="cpu")
+    assert BACKENDS["flex"].why_not(device="cuda") is None
+    assert BACKENDS["eager"].why_not(device="cpu") is None
+
+
+REFUSED = [(name, what) for name in able() for what in BACKENDS[name].cannot["cpu"] if what != "weights"]
+
+
+@pytest.mark.parametrize(("name", "what"), REFUSED)
+def test_a_backend_refuses_what_the_catalogue_says(name, what):
+    q, k, v, token_mask = draw(queries=5, keys=5)
+    with torch.set_grad_enabled(what == "gradients"), pytest.raises(ValueError, match=f"backend '{name}': it (drops|has) no"):
+        BACKENDS[name].resolve()(q, k, v, AttentionMask(token_mask), None, None, 0.1 if what == "dropout" else 0.0)
+
+
+@pytest.mark.parametrize("name", [name for name in BACKENDS if name not in able()])
+def test_a_backend_of_another_device_says_so(name):
+    q, k, v, _ = draw()
+    with pytest.raises(ValueError, match=f"backend '{name}': it runs on cuda alone, not on cpu; use 'eager' or 'sdpa'"):
+        BACKENDS[name].resolve()(q, k, v, AttentionMask())

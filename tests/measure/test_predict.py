@@ -46,4 +46,4 @@ def test_a_gpu_reads_bfloat16_without_a_copy(cell):
 
 
 def test_a_backend_that_is_not_understood_has_no_prediction(cell):
-    assert peak_bytes(cell(backend="chunked")) is None
+    assert peak_bytes(cell(backend="flex")) is None

@@ -8,6 +8,7 @@ from core.attention.masks import AttentionMask
 from core.config import EncoderArchitecture
 from core.networks.blocks import MASK_ID, EncoderLayer, SelfAttention, attention_function, drop_tokens
 from core.positional.base import PositionalEncoding
+from tests.backends import able
 
 D_MODEL, B, T = 24, 2, 7
 TOKEN_MASK = torch.arange(T) < torch.tensor([[T], [4]])

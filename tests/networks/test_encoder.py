@@ -11,6 +11,7 @@ from core.catalog import POSITIONAL
 from core.config import EncoderArchitecture
 from core.data.batches import Cut
 from core.networks.encoder import Encoder, pool
+from tests.backends import able
 
 B, T = 3, 9
 SMALL = dict(

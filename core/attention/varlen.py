@@ -1,0 +1,48 @@
+"""PyTorch's attention over packed reviews: no padding, no mask, no wasted product."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.attention import varlen
+
+from core.attention.bias import Bias
+from core.attention.masks import AttentionMask
+from core.attention.refusal import refuse_impossible
+
+
+def attend(
+    q: Float[Tensor, "B H Q K"],
+    k: Float[Tensor, "B H T K"],
+    v: Float[Tensor, "B H T K"],
+    mask: AttentionMask,
+    bias: Bias | None = None,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> tuple[Float[Tensor, "B H Q K"], None]:
+    """The same as `eager.attend` without the weights, for reviews that are packed, or of one length (arXiv:2307.08691)."""
+    refuse_impossible("varlen", q, k, v, mask, bias, dropout_p)
+    queries, keys = (_lengths(x, mask) for x in (q, k))
+    out = varlen.varlen_attn(
+        *(_packed(x) for x in (q, k, v)),
+        queries, keys, int(queries.diff().max()), int(keys.diff().max()),
+        scale=scale, window_size=_window(mask),
+    )  # fmt: skip
+    return out.unflatten(0, (q.shape[0], -1)).transpose(1, 2), None
+
+
+def _packed(x: Float[Tensor, "B H T K"]) -> Float[Tensor, "n H K"]:
+    """All tokens in a row."""
+    return x.transpose(1, 2).flatten(0, 1)
+
+
+def _lengths(x: Float[Tensor, "B H T K"], mask: AttentionMask) -> Int[Tensor, "n_cumulative"]:
+    """Cumulative lengths of the reviews, as the kernel reads them."""
+    if mask.segments is not None:
+        return mask.segments.to(torch.int32)
+    return torch.arange(x.shape[0] + 1, dtype=torch.int32, device=x.device) * x.shape[2]
+
+
+def _window(mask: AttentionMask) -> tuple[int, int]:
+    """Tokens seen before and after a query; -1 is all of them."""
+    before = -1 if mask.window is None else mask.window
+    return before, 0 if mask.causal else before
