@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from tokenizers import Tokenizer
 
+    from core.data.batches import Cut
     from core.networks.auto import BiLSTMForSequenceClassification, EncoderForSequenceClassification
 
     Network = EncoderForSequenceClassification | BiLSTMForSequenceClassification
@@ -57,6 +58,13 @@ class Model:
     def label_names(self) -> tuple[str, ...]:
         """The name of each class."""
         return tuple(self.network.config.id2label[i] for i in range(self.network.config.num_labels))
+
+    @property
+    def cut(self) -> Cut:
+        """Which tokens of a review are read. ValueError if none would fit."""
+        from core.data.batches import Cut
+
+        return Cut.of(self.architecture)
 
 
 def models_root() -> Path:

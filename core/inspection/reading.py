@@ -1,13 +1,14 @@
 """One review through one model: what it answers and where it looks, from the same forward pass."""
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Int
+from tokenizers import Tokenizer
+from torch import nn
 
-from core.artifact import Model
-from core.config import SPECIAL_TOKENS
 from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
 from core.evaluation.scoring import probabilities
@@ -17,15 +18,31 @@ MOST_WINDOWS = 64
 """Every window's maps are kept: the memory of more is that of a book, not of a review."""
 
 
+@runtime_checkable
+class Reader(Protocol):
+    """What reads a text: a model of this lab, or one that `core.networks.pretrained` has opened."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def network(self) -> nn.Module: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def label_names(self) -> tuple[str, ...]: ...
+    @property
+    def cut(self) -> Cut: ...
+
+
 @torch.no_grad()
-def read(model: Model, text: str, *, windows: bool = False) -> Reading:
+def read(model: Reader, text: str, *, windows: bool = False) -> Reading:
     """The reading of a text. Longer than the model reads at once, it is cut, or with `windows` read in several passes.
 
     Windows are of about equal size and their logits are averaged (hierarchical reading, arXiv:1910.10781, without the second
     network). ValueError if the text holds nothing to read, or would take more than `MOST_WINDOWS`.
     """
     encoded = encode_typed(model, text)
-    cut = Cut.of(model.architecture)
+    cut = model.cut
     passes = cut.windows(len(encoded.ids)) if windows else [cut.kept(len(encoded.ids))]
     if len(passes) > MOST_WINDOWS:
         raise ValueError(
@@ -43,7 +60,7 @@ def read(model: Model, text: str, *, windows: bool = False) -> Reading:
     )
 
 
-def encode_typed(model: Model, text: str) -> Encoded:
+def encode_typed(model: Reader, text: str) -> Encoded:
     """The tokens of a text. ValueError if there is none, or if half of a character is among its characters."""
     try:
         text.encode()
@@ -67,13 +84,13 @@ def prediction(label_names: Sequence[str], logits: np.ndarray, n_tokens: int, n_
     )
 
 
-def _pass(model: Model, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"]) -> tuple[np.ndarray, AttentionMap]:
+def _pass(model: Reader, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"]) -> tuple[np.ndarray, AttentionMap]:
     batch = collate([cut.ids(encoded.ids, kept)])
     output = model.network(batch.input_ids, output_attentions=True)
-    start = len(cut.prefix)
+    before, after = (tuple(str(model.tokenizer.id_to_token(i)) for i in added) for added in (cut.prefix, cut.suffix))
     attention_map = AttentionMap(
-        tokens=tuple(SPECIAL_TOKENS[i] for i in cut.prefix) + tuple(encoded.tokens[i] for i in kept),
-        spans=((0, 0),) * start + tuple(encoded.spans[i] for i in kept),
+        tokens=before + tuple(encoded.tokens[i] for i in kept) + after,
+        spans=((0, 0),) * len(before) + tuple(encoded.spans[i] for i in kept) + ((0, 0),) * len(after),
         weights=torch.cat(output.attentions).numpy(),
     )
     return output.logits[0].numpy(), attention_map

@@ -25,6 +25,7 @@ from transformers import (
 from transformers.utils import logging
 
 from core.catalog import BACKENDS
+from core.inspection.reading import read
 from core.networks.pretrained import ARCHITECTURES, NAME, open_pretrained
 
 B, T, L, H, D = 3, 13, 2, 4, 24
@@ -486,3 +487,38 @@ def test_a_tokeniser_that_serves_no_text_is_refused(folder, vocabulary, reason):
 def test_a_name_is_text_whatever_it_is(folder):
     rewrite(folder, id2label={"0": "<b>bad</b>", "1": "$x$", "2": "../good"})
     assert open_pretrained(folder).label_names == ("<b>bad</b>", "$x$", "../good")
+
+
+# Reading
+
+TEXT = "A dull film, unmoving! [SEP] good"
+
+
+@torch.no_grad()
+@every_kind
+def test_a_text_is_read_as_transformers_reads_it(checkpoints, kind):
+    reading = read(open_pretrained(checkpoints / kind), TEXT)
+    tokenizer = AutoTokenizer.from_pretrained(checkpoints / kind, split_special_tokens=True)
+    known = original(checkpoints / kind)(tokenizer(TEXT, return_tensors="pt")["input_ids"], output_attentions=True)
+    close(torch.tensor(reading.prediction.logits), known.logits[0])
+    (found,) = reading.windows
+    close(torch.from_numpy(found.weights), torch.cat(known.attentions))
+    assert found.tokens == tuple(tokenizer.convert_ids_to_tokens(tokenizer(TEXT)["input_ids"]))
+    assert found.largest_row_error < 1e-6 and not reading.training_mode
+
+
+def test_each_token_has_its_place_in_the_text_and_an_added_one_has_none(checkpoints):
+    (found,) = read(open_pretrained(checkpoints / "bert"), TEXT).windows
+    typed = [TEXT[start:end] for start, end in found.spans]
+    assert typed == ["", "A", "dull", "film", ",", "un", "moving", "!", "[", "SEP", "]", "good", ""]
+    assert (found.tokens[0], found.tokens[-1]) == ("[CLS]", "[SEP]")
+
+
+def test_a_long_text_is_cut_or_read_in_windows_that_are_closed_alike(checkpoints):
+    opened = open_pretrained(checkpoints / "distilbert")
+    text = "good " * 40
+    cut, whole = read(opened, text), read(opened, text, windows=True)
+    assert (cut.prediction.tokens_read, cut.prediction.tokens_left_out) == (18, 22)
+    assert [len(window.tokens) for window in (*cut.windows, *whole.windows)] == [20, 16, 15, 15]
+    assert all((window.tokens[0], window.tokens[-1]) == ("[CLS]", "[SEP]") for window in whole.windows)
+    assert whole.prediction.tokens_left_out == 0
