@@ -84,11 +84,6 @@ def steps(end: int, key: str) -> tuple[int, int] | None:
     return None if chosen == (0, end) else chosen
 
 
-def choose(key: str, ids: Sequence[str]) -> None:
-    """Choose these for `several` of another page, which is to be opened next."""
-    st.session_state[f"{key}_noted"] = list(ids)
-
-
 def _called(titles: Mapping[str, str]) -> Callable[[str], str]:
     return lambda id: titles.get(id, id)
 

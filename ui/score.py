@@ -18,7 +18,7 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
-from ui import controls, loaders, markdown, panels, tables
+from ui import loaders, markdown, panels, tables
 
 MOST = 10_000
 """Rows of a page: some minutes of work for two models on two cores."""
@@ -291,8 +291,8 @@ def _open(names: Sequence[str], shown: pd.DataFrame, ticked: Sequence[int], foun
             st.caption(f"Row {row:,}: {markdown.literal(tables.shorten(text, 60))}", width="content")
     if pressed and text is not None:
         st.session_state["inspect_review"] = text
-        controls.choose("inspect_models", names)
-        st.switch_page("../pages/inspect.py")
+        # with nothing to put in its place, Streamlit refuses to clear an address that holds the order of this table
+        st.switch_page("../pages/inspect.py", query_params={"inspect_models": names})
 
 
 def downloads(scored: Sequence[Scored], found: Reviews) -> None:

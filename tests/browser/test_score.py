@@ -1,5 +1,6 @@
 """A table of reviews, from the file to the one review that is looked at."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,24 @@ def test_the_review_that_was_ticked_is_the_one_that_opens(server, page, reviews)
     page.get_by_role("link", name="Score").click()
     page.get_by_role("button", name="Open in Inspect").wait_for()  # without being scored again
     assert page.get_by_role("button", name="Score 8 reviews").count() == 0
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_a_review_is_opened_from_another_order(server, page, reviews):
+    choose(page, server, reviews)
+    score(page)
+    page.get_by_role("combobox", name="Order").click()
+    page.get_by_role("option", name="least confident first").click()
+    page.wait_for_url("**score_order=least*")
+    page.locator("[data-testid=stDataFrame]").nth(1).wait_for()
+    click(page, 1)
+    ticked = page.get_by_text(re.compile(r"^Row \d: ")).inner_text().partition(": ")[2]
+    page.get_by_role("button", name="Open in Inspect").click()
+    page.wait_for_selector("h1:has-text('Inspect')")
+    page.wait_for_selector("[aria-label='The review']")
+    assert page.locator("textarea").input_value() == ticked
+    page.go_back()
+    page.get_by_role("button", name="Open in Inspect").wait_for()
     assert "Traceback" not in server.log.read_text()
 
 
