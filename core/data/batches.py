@@ -67,11 +67,40 @@ class Batch:
         return self.input_ids.numel() if self.token_mask is None else int(self.token_mask.sum())
 
 
-def collate(reviews: Sequence[Int[np.ndarray, "_"]]) -> Batch:
-    """Reviews padded on the right to the longest. ValueError for a review without a token: there is nothing to read."""
+@dataclass(frozen=True)
+class Packed:
+    """Reviews one after the other, without padding: for kernels that know where each ends."""
+
+    input_ids: Int[Tensor, "total"]
+    cu_seqlens: Int[Tensor, "n_cumulative"]
+    """Cumulative lengths from 0, in int32 as kernels want them: review i begins at cu_seqlens[i] and ends before the next."""
+
+    def __post_init__(self) -> None:
+        ends = self.cu_seqlens.tolist()
+        assert ends[0] == 0 and ends[-1] == len(self.input_ids) and all(a < b for a, b in zip(ends, ends[1:], strict=False))
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens, which are all real."""
+        return len(self.input_ids)
+
+
+def pack(reviews: Sequence[Int[np.ndarray, "_"]]) -> Packed:
+    """Reviews in their order, `network(packed.input_ids[None], cu_seqlens=packed.cu_seqlens)`. ValueError as from `collate`."""
+    cu_seqlens = torch.cat([torch.zeros(1, dtype=torch.int32), _lengths(reviews).cumsum(0, dtype=torch.int32)])
+    return Packed(torch.from_numpy(np.concatenate(reviews)).long(), cu_seqlens)
+
+
+def _lengths(reviews: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
     lengths = torch.tensor([len(ids) for ids in reviews])
     if not lengths.all():
         raise ValueError("got a review without a token, expected at least one word or sign")
+    return lengths
+
+
+def collate(reviews: Sequence[Int[np.ndarray, "_"]]) -> Batch:
+    """Reviews padded on the right to the longest. ValueError for a review without a token: there is nothing to read."""
+    lengths = _lengths(reviews)
     longest = int(lengths.max())
     input_ids = torch.zeros(len(reviews), longest, dtype=torch.long)
     for row, ids in zip(input_ids, reviews, strict=True):

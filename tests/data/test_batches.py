@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from core.config import BiLSTMArchitecture, EncoderArchitecture
-from core.data.batches import CLS_ID, Cut, collate, token_budget_batches
+from core.data.batches import CLS_ID, Cut, Packed, collate, pack, token_budget_batches
 
 LENGTHS = {
     "one": np.array([5]),
@@ -160,3 +160,32 @@ def test_each_window_is_closed_by_the_suffix():
     review = np.array([11, 12, 13], dtype=np.int32)
     assert [cut.ids(review, kept).tolist() for kept in cut.windows(3)] == [[CLS_ID, 11, 12, 7, 9], [CLS_ID, 13, 7, 9]]
     assert cut.ids(review).tolist() == [CLS_ID, 11, 12, 7, 9] and cut.ids(review).dtype == np.int32
+
+
+# Packing
+
+
+def test_reviews_are_packed_one_after_the_other():
+    packed = pack([ids(5, 6, 7), ids(8), ids(9, 4)])
+    assert packed.input_ids.tolist() == [5, 6, 7, 8, 9, 4] and packed.cu_seqlens.tolist() == [0, 3, 4, 6]
+    assert (packed.input_ids.dtype, packed.cu_seqlens.dtype) == (torch.long, torch.int32)
+    assert packed.n_tokens == 6
+
+
+def test_a_pack_holds_every_token_that_is_not_padding():
+    reviews = [ids(*range(1, length + 1)) for length in (3, 9, 1, 4)]
+    batch, packed = collate(reviews), pack(reviews)
+    assert batch.token_mask is not None and batch.n_tokens == packed.n_tokens
+    assert torch.equal(batch.input_ids[batch.token_mask], packed.input_ids)
+
+
+@pytest.mark.parametrize("reviews", [[ids()], [ids(3), ids()]])
+def test_a_review_without_a_token_is_not_packed(reviews):
+    with pytest.raises(ValueError, match="a review without a token, expected at least one"):
+        pack(reviews)
+
+
+@pytest.mark.parametrize("cumulative", [[0, 2], [0, 4], [1, 3], [0, 2, 2, 3], [0, 2, 1, 3]])
+def test_lengths_that_are_not_those_of_the_pack_are_our_own_mistake(cumulative):  # pytorch#176793: tokens of no review
+    with pytest.raises(AssertionError):
+        Packed(torch.tensor([4, 5, 6]), torch.tensor(cumulative, dtype=torch.int32))
