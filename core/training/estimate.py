@@ -186,7 +186,7 @@ def _kept_bytes(loss: Callable[[Tensor], Tensor], ids: Int[Tensor, "B T"]) -> in
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        return tensor.detach()  # an operation that kept its own output would never be freed
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss(ids)

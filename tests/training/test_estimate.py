@@ -108,6 +108,19 @@ def test_every_preset_is_small_enough_to_be_tried(name, monkeypatch):
     estimate(preset(name), replace(REVIEWS, tokens=np.array([600, 2000])))
 
 
+def test_what_was_tried_is_freed():
+    """An exponential keeps its output for the backward pass, and so would keep itself."""
+    weight, kept = torch.ones(1000, requires_grad=True), []
+
+    def loss(ids):
+        output = weight.exp()
+        kept.append(output.untyped_storage()._weak_ref())
+        return output.sum()
+
+    assert estimates._kept_bytes(loss, torch.zeros(1, 1, dtype=torch.long)) == 4000
+    assert torch.UntypedStorage._expired(kept[0])
+
+
 def test_a_sample_counts_tokens_of_reviews_spread_evenly():
     texts = [" ".join(["film"] * (1 + i % 7)) for i in range(3 * estimates.SAMPLE)]
     found = sample(texts, 2, 50)
