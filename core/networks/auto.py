@@ -4,7 +4,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, no_type_check
 
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
@@ -90,22 +90,26 @@ class EncoderForSequenceClassification(_ForSequenceClassification):
         self,
         input_ids: Int[Tensor, "B T"],
         attention_mask: Int[Tensor, "B T"] | None = None,
-        labels: Int[Tensor, "B"] | None = None,
+        labels: Int[Tensor, "n"] | None = None,
         output_attentions: bool = False,
         *,
         backend: str | None = None,
         head_gain: Float[Tensor, "L H"] | None = None,
+        head_mean: Bool[Tensor, "L H"] | None = None,
+        cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
     ) -> SequenceClassifierOutput:
         """`attention_mask` is 1 on real tokens. Without a `backend`: eager if weights are asked, else sdpa.
 
-        ValueError if weights are asked of a backend that computes none.
+        Packed reviews, switched heads and what is a ValueError: as in `Encoder.forward`.
         """
         logits, attentions = self.network(
             input_ids,
             None if attention_mask is None else attention_mask.bool(),
+            cu_seqlens=cu_seqlens,
             backend=backend or ("eager" if output_attentions else "sdpa"),
             output_attentions=output_attentions,
             head_gain=head_gain,
+            head_mean=head_mean,
         )
         return SequenceClassifierOutput(loss=_loss(logits, labels), logits=logits, attentions=attentions)
 

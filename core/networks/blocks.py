@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS, resolve
 from core.config import SPECIAL_TOKENS, TransformerArchitecture
+from core.networks import pooling
 from core.networks.dropout import Dropout
 from core.positional.base import PositionalEncoding
 
@@ -28,6 +29,25 @@ def attention_function(backend: str, *, weights: bool) -> Callable[..., tuple[Te
     if (reason := BACKENDS[backend].why_not(weights=weights)) is not None:
         raise ValueError(f"backend {backend!r}: {reason}")
     return attend
+
+
+def split_heads(qkv: Float[Tensor, "B T D3"], n_heads: int) -> Float[Tensor, "3 B H T K"]:
+    """q, k and v of each head, from one vector of each token."""
+    return qkv.unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)
+
+
+def merge_heads(heads: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
+    """The heads of each token side by side."""
+    return heads.transpose(1, 2).flatten(-2)
+
+
+def mean_over_text(heads: Float[Tensor, "B H T K"], mask: AttentionMask) -> Float[Tensor, "B H #T K"]:
+    """Each head's mean over the real tokens of its text: what it gives, whichever token asks."""
+    means = pooling.mean(merge_heads(heads), mask).unflatten(-1, (heads.shape[1], -1))
+    if mask.segments is None:
+        return means[:, :, None]
+    spread = means.repeat_interleave(mask.segments.diff(), dim=0, output_size=heads.shape[2])
+    return spread.transpose(0, 1)[None]
 
 
 class SelfAttention(nn.Module):
@@ -50,9 +70,11 @@ class SelfAttention(nn.Module):
         attend: Callable[..., tuple[Tensor, Tensor | None]],
         head_gain: Float[Tensor, "H"] | None = None,
         cached: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+        head_mean: Bool[Tensor, "H"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
-        """The sublayer's output, and the weights where `attend` computes them. `head_gain` scales each head's output.
+        """The sublayer's output, and the weights where `attend` computes them.
 
+        A head's output is replaced by its `mean_over_text` where `head_mean` is True, and scaled by its `head_gain`.
         `cached` takes the keys and values of these tokens, and gives those of all tokens to attend to, of which they are last.
         """
         q, k, v = self._projected(x, positions, positional)
@@ -60,9 +82,11 @@ class SelfAttention(nn.Module):
             k, v = cached(k, v)
         dropout_p = self.dropout_p if self.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
+        if head_mean is not None:
+            heads = torch.where(head_mean[:, None, None], mean_over_text(heads, mask), heads)
         if head_gain is not None:
             heads = heads * head_gain.to(heads.dtype)[:, None, None]
-        return self.out(heads.transpose(1, 2).flatten(-2)), weights
+        return self.out(merge_heads(heads)), weights
 
     def logits(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding
@@ -77,7 +101,7 @@ class SelfAttention(nn.Module):
 
     def _projected(self, x: Tensor, positions: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v of each head, each (B, H, T, K)."""
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = split_heads(self.qkv(x), self.n_heads)
         return positional.rotate(q, positions), positional.rotate(k, positions), v
 
 
@@ -100,10 +124,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(architecture.dropout)
 
     def forward(
-        self, x: Float[Tensor, "B T D"], *context: Any
+        self, x: Float[Tensor, "B T D"], *context: Any, **named: Any
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
-        """`context` is what `SelfAttention.forward` takes after x."""
-        attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context)
+        """`context` and `named` are what `SelfAttention.forward` takes after x."""
+        attended, weights = self.attention(self.attention_norm(x) if self.pre_norm else x, *context, **named)
         x = self._joined(x, attended, self.attention_norm)
         return self._joined(
             x, self.feed_forward(self.feed_forward_norm(x) if self.pre_norm else x), self.feed_forward_norm

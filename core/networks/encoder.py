@@ -1,17 +1,19 @@
 """A small Transformer encoder that classifies reviews. Imports torch alone."""
 
-from collections.abc import Callable
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from core.attention.masks import AttentionMask, without_empty_rows
-from core.catalog import POSITIONAL, resolve
+from core.catalog import BACKENDS, POSITIONAL, resolve
 from core.config import EncoderArchitecture
 from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
 from core.networks.dropout import Dropout
+from core.networks.pooling import pool
 
 
 class Encoder(nn.Module):
@@ -37,28 +39,37 @@ class Encoder(nn.Module):
         input_ids: Int[Tensor, "B T"],
         token_mask: Bool[Tensor, "B T"] | None = None,
         *,
+        cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
         backend: str = "sdpa",
         output_attentions: bool = False,
         head_gain: Float[Tensor, "L H"] | None = None,
-    ) -> tuple[Float[Tensor, "B C"], tuple[Float[Tensor, "B H T T"], ...] | None]:
-        """Logits, and each layer's attention weights if asked. `token_mask` is True on real tokens; None: all are real.
+        head_mean: Bool[Tensor, "L H"] | None = None,
+    ) -> tuple[Float[Tensor, "n C"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+        """Logits of each review, and each layer's attention weights if asked.
 
-        Reviews may be padded on either side. ValueError if weights are asked of a backend that computes none.
+        Reviews lie side by side, padded on either side, with `token_mask` True on real tokens (None: all are real); or packed
+        into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`); padded ones
+        are packed here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True it
+        gives its mean over the text instead, whichever token asks.
+        ValueError if weights are asked of a backend that computes none.
         """
         attend = attention_function(backend, weights=output_attentions)
-        mask = AttentionMask(token_mask, window=self.architecture.window, n_global=self.architecture.n_global)
-        positions = _positions(input_ids, token_mask)
+        if token_mask is not None and _wants_packed(backend, input_ids.device.type):
+            input_ids, cu_seqlens = unpad(input_ids, token_mask)
+            token_mask = None
+        mask = AttentionMask(
+            token_mask, window=self.architecture.window, n_global=self.architecture.n_global, segments=cu_seqlens
+        )
+        positions = _positions(input_ids, mask)
         x = self._embed(input_ids, positions)
         attentions = []
         for index, layer in enumerate(self.layers):
-            context = (positions, mask, self.positional, attend, None if head_gain is None else head_gain[index])
-            if self.checkpointing and self.training:
-                x, weights = checkpoint(layer, x, *context, use_reentrant=False)
-            else:
-                x, weights = layer(x, *context)
+            run = partial(checkpoint, layer, use_reentrant=False) if self.checkpointing and self.training else layer
+            gain, mean = (None if given is None else given[index] for given in (head_gain, head_mean))
+            x, weights = run(x, positions, mask, self.positional, attend, head_gain=gain, head_mean=mean)
             if output_attentions:
                 attentions.append(weights)
-        pooled = pool(self.final_norm(x), token_mask, self.architecture.pooling)
+        pooled = pool(self.final_norm(x), mask, self.architecture.pooling)
         return self.classifier(self.dropout(pooled)), tuple(attentions) if output_attentions else None
 
     def _embed(self, input_ids: Tensor, positions: Tensor) -> Tensor:
@@ -71,32 +82,25 @@ class Encoder(nn.Module):
         return self.embedding_dropout(self.positional.embed(x, positions))
 
 
-def _positions(input_ids: Tensor, token_mask: Tensor | None) -> Int[Tensor, "#B T"]:
+def _wants_packed(backend: str, device: str) -> bool:
+    """Whether a kernel hides no padding, but keeps packed reviews apart."""
+    why_not = BACKENDS[backend].why_not
+    return why_not(device=device, padding=True) is not None and why_not(device=device, places=True) is None
+
+
+def unpad(
+    input_ids: Int[Tensor, "B T"], token_mask: Bool[Tensor, "B T"]
+) -> tuple[Int[Tensor, "1 total"], Int[Tensor, "n_cumulative"]]:
+    """Padded reviews packed: their real tokens in one row, and their cumulative lengths from 0."""
+    real = without_empty_rows(token_mask)
+    return input_ids[real][None], F.pad(real.sum(-1).cumsum(0, dtype=torch.int32), (1, 0))
+
+
+def _positions(input_ids: Tensor, mask: AttentionMask) -> Int[Tensor, "#B T"]:
     """Each token's place in its review, from 0; padding counts for nothing."""
-    if token_mask is None:
-        return torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-    return (token_mask.cumsum(-1) - 1).clamp(min=0)
-
-
-def pool(x: Float[Tensor, "B T D"], token_mask: Bool[Tensor, "B T"] | None, pooling: str) -> Float[Tensor, "B P"]:
-    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max"."""
-    if token_mask is None:
-        token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-    token_mask = without_empty_rows(token_mask)
-    return torch.cat([POOLINGS[name](x, token_mask) for name in pooling.split("+")], dim=-1)
-
-
-def _first(x: Tensor, token_mask: Tensor) -> Tensor:
-    return x[torch.arange(len(x), device=x.device), token_mask.int().argmax(-1)]
-
-
-def _mean(x: Tensor, token_mask: Tensor) -> Tensor:
-    total = torch.where(token_mask[..., None], x, 0).sum(1, dtype=torch.float32)
-    return (total / token_mask.sum(-1, keepdim=True)).to(x.dtype)
-
-
-def _max(x: Tensor, token_mask: Tensor) -> Tensor:
-    return x.masked_fill(~token_mask[..., None], torch.finfo(x.dtype).min).amax(1)
-
-
-POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"cls": _first, "mean": _mean, "max": _max}
+    if mask.token_mask is not None:
+        return (mask.token_mask.cumsum(-1) - 1).clamp(min=0)
+    places = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+    if mask.segments is None:
+        return places
+    return places - mask.segments[:-1].repeat_interleave(mask.segments.diff(), output_size=places.shape[1])

@@ -197,6 +197,7 @@ def test_head_gain_reaches_the_network():
     assert torch.equal(network(*batch(), head_gain=gain).logits, logits)
     gain[1, 0] = 0
     assert not torch.isclose(network(*batch(), head_gain=gain).logits, logits).all()
+    assert not torch.isclose(network(*batch(), head_mean=gain == 0).logits, logits).all()
 
 
 @pytest.mark.parametrize("backend", able(gradients=True, dropout=True))

@@ -1,8 +1,12 @@
 """The layers against PyTorch's own with the same weights, and what a head adds by hand."""
 
+from collections import Counter
+
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 
 from core.attention.masks import AttentionMask
 from core.config import EncoderArchitecture
@@ -194,3 +198,96 @@ def test_logits_are_what_the_softmax_is_taken_of():
     _, weights = attention(x, positions, mask, positional, attend)
     hidden = logits.masked_fill(~TOKEN_MASK[:, None, None, :], float("-inf"))
     torch.testing.assert_close(hidden.softmax(-1), weights)
+
+
+# Heads switched to their mean
+
+MEANS = torch.tensor([False, True, False])
+
+
+@every_backend
+def test_a_head_at_its_mean_by_hand(name):
+    arch = architecture()
+    ours, x = drawn(SelfAttention, arch)
+    q, k, v = (part.unflatten(-1, (3, 8)).transpose(1, 2) for part in ours.qkv(x).chunk(3, dim=-1))
+    heads = (q @ k.mT * 8**-0.5).masked_fill(~TOKEN_MASK[:, None, None], float("-inf")).softmax(-1) @ v
+    for review, length in enumerate((T, 4)):  # of real queries alone
+        heads[review, 1] = heads[review, 1, :length].mean(0)
+    expected = ours.out(heads.transpose(1, 2).reshape(B, T, D_MODEL))
+    out, _ = ours(x, *context(arch, name), head_mean=MEANS)
+    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
+    inputs = [x, ours.qkv.weight, ours.out.weight]
+    mine, known = (torch.autograd.grad(o[TOKEN_MASK].square().sum(), inputs, retain_graph=True) for o in (out, expected))
+    torch.testing.assert_close(mine, known, atol=1e-3, rtol=1e-4)
+
+
+@every_backend
+def test_no_head_at_its_mean_changes_nothing_and_gains_come_after(name):
+    arch = architecture()
+    ours, x = drawn(SelfAttention, arch)
+    plain, none = (ours(x, *context(arch, name), head_mean=means)[0] for means in (None, torch.zeros(3, dtype=torch.bool)))
+    assert torch.equal(plain, none)
+    off = ours(x, *context(arch, name, head_gain=(~MEANS).float()))[0]
+    half, whole = (
+        ours(x, *context(arch, name, head_gain=torch.where(MEANS, gain, 1.0)), head_mean=MEANS)[0] for gain in (0.5, 1.0)
+    )
+    torch.testing.assert_close(half, (off + whole) / 2, atol=1e-5, rtol=1e-5)
+    assert (whole - off).abs().amax(-1).min() > 1e-3
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_all_heads_at_their_means_give_every_token_the_same_even_of_nothing(name, dtype):
+    arch = architecture()
+    ours, x = drawn(SelfAttention, arch)
+    nothing = torch.stack([TOKEN_MASK[1], torch.zeros(T, dtype=torch.bool)])
+    out, _ = ours.to(dtype)(x.to(dtype), *context(arch, name, nothing), head_mean=torch.ones(3, dtype=torch.bool))
+    assert torch.equal(out, out[:, :1].expand_as(out)) and out.isfinite().all()
+    found = torch.autograd.grad(out.float().square().sum(), [x, ours.qkv.weight])
+    assert all(gradient.isfinite().all() and gradient.any() for gradient in found)
+
+
+# Cost
+
+WRAPPERS = {"aten::flatten", "aten::unflatten", "aten::reshape", "aten::to", "aten::dropout"}
+"""Names for views, or for nothing: what they compute, if they do, is counted by its own name (clone, _to_copy, bernoulli_)."""
+
+
+def written_by_hand(layer, x, fused):
+    attention, (up, _, _, down) = layer.attention, layer.feed_forward
+    q, k, v = attention.qkv(x).view(B, T, 3, 3, 8).permute(2, 0, 3, 1, 4)
+    if fused:
+        heads = F.scaled_dot_product_attention(q, k, v, scale=8**-0.5)
+    else:
+        heads = ((q * 8**-0.5) @ k.transpose(-2, -1)).softmax(-1) @ v
+    x = layer.attention_norm(x + attention.out(heads.transpose(1, 2).reshape(B, T, D_MODEL)))
+    return layer.feed_forward_norm(x + down(F.relu(up(x))))
+
+
+def operations(layer, forward):
+    layer.zero_grad()
+    x = torch.randn(B, T, D_MODEL, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        forward(x).sum().backward()
+    names = (event.name for event in profiled.events())
+    return Counter(name for name in names if name.startswith("aten::") and name not in WRAPPERS)
+
+
+@pytest.mark.parametrize("name", ["eager", "sdpa"])
+def test_the_seams_add_no_operation_to_a_block_written_by_hand(name):
+    arch = architecture()
+    layer, _ = drawn(EncoderLayer, arch)
+    given = context(arch, name, None)
+    expected = operations(layer, lambda x: written_by_hand(layer, x, name == "sdpa"))
+    assert operations(layer, lambda x: layer(x, *given)[0]) == expected
+    assert expected["aten::addmm"] == 4 and expected["aten::native_layer_norm_backward"] == 2
+    gained = operations(layer, lambda x: layer(x, *given[:-1], torch.ones(3))[0])
+    assert (gained - expected)["aten::mul"] == 2  # what a seam is used for is seen: forward and backward
+
+
+@pytest.mark.parametrize("name", ["eager", "sdpa"])
+def test_the_block_written_by_hand_is_the_same(name):
+    arch = architecture()
+    layer, x = drawn(EncoderLayer, arch)
+    expected = written_by_hand(layer, x, name == "sdpa")
+    torch.testing.assert_close(layer(x, *context(arch, name, None))[0], expected, atol=1e-5, rtol=1e-5)

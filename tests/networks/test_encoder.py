@@ -7,10 +7,12 @@ import torch
 import torch.nn.functional as F
 
 from core.attention import eager
+from core.attention.masks import AttentionMask
 from core.catalog import POSITIONAL
 from core.config import EncoderArchitecture
 from core.data.batches import Cut
-from core.networks.encoder import Encoder, pool
+from core.networks.encoder import Encoder
+from core.networks.pooling import pool
 from tests.backends import able
 
 B, T = 3, 9
@@ -183,14 +185,14 @@ BY_HAND = {
 @every_pooling
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_pooling_by_hand(pooling, dtype):
-    pooled = pool(X.to(dtype), REAL, pooling)
+    pooled = pool(X.to(dtype), AttentionMask(REAL), pooling)
     assert pooled.dtype == dtype and pooled.tolist() == BY_HAND[pooling]
-    assert torch.equal(pool(X, None, pooling), pool(X, torch.ones_like(REAL), pooling))
+    assert torch.equal(pool(X, AttentionMask(), pooling), pool(X, AttentionMask(torch.ones_like(REAL)), pooling))
 
 
 def test_the_mean_is_summed_in_float32():
     x = torch.full((1, 2000, 1), 100.0, dtype=torch.float16)  # a float16 sum ends at 65504
-    assert pool(x, None, "mean").tolist() == [[100.0]]
+    assert pool(x, AttentionMask(), "mean").tolist() == [[100.0]]
 
 
 @every_backend

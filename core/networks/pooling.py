@@ -1,0 +1,45 @@
+"""One vector for each review from those of its tokens, padded or packed."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.masks import AttentionMask, without_empty_rows
+
+
+def pool(x: Float[Tensor, "B T D"], mask: AttentionMask, pooling: str) -> Float[Tensor, "n P"]:
+    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max"."""
+    return torch.cat([POOLINGS[name](x, mask) for name in pooling.split("+")], dim=-1)
+
+
+def first(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:
+    """The first real token."""
+    if mask.segments is not None:
+        return x[0, mask.segments[:-1]]
+    if mask.token_mask is None:
+        return x[:, 0]
+    return x[torch.arange(len(x), device=x.device), mask.token_mask.int().argmax(-1)]
+
+
+def mean(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:
+    """The mean over real tokens, summed in float32."""
+    if mask.segments is not None:
+        return torch.segment_reduce(x[0].float(), "mean", offsets=mask.segments).to(x.dtype)
+    if mask.token_mask is None:
+        return x.mean(1, dtype=torch.float32).to(x.dtype)
+    real = without_empty_rows(mask.token_mask)[..., None]
+    return (torch.where(real, x, 0).sum(1, dtype=torch.float32) / real.sum(1)).to(x.dtype)
+
+
+def largest(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:
+    """The largest value of each component over real tokens."""
+    if mask.segments is not None:
+        return torch.segment_reduce(x[0], "max", offsets=mask.segments)
+    if mask.token_mask is None:
+        return x.amax(1)
+    return x.masked_fill(~without_empty_rows(mask.token_mask)[..., None], torch.finfo(x.dtype).min).amax(1)
+
+
+POOLINGS: dict[str, Callable[[Tensor, AttentionMask], Tensor]] = {"cls": first, "mean": mean, "max": largest}
