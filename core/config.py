@@ -29,6 +29,12 @@ class Bounds(NamedTuple):
 Count = Annotated[int, Bounds(1)]
 Probability = Annotated[float, Bounds(0.0, 0.95)]
 Truncation = Literal["head", "head+tail"]
+Mistake = Literal[
+    "none", "mask_after_softmax", "no_mask", "fill_-1e9", "fill_-inf", "fill_finfo_min", "mean_over_padding",
+    "reshape_without_transpose", "batch_norm", "positions_as_parameter", "dropout_in_evaluation",
+]  # fmt: skip
+MISTAKES_OF_ATTENTION = ("mask_after_softmax", "no_mask", "fill_-1e9", "fill_-inf", "fill_finfo_min")
+"""Those that written-out attention alone can make."""
 
 
 class Checked:
@@ -156,11 +162,27 @@ class EncoderArchitecture(TransformerArchitecture):
     pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
     token_dropout: Probability = 0.0
     """Share of tokens replaced by [MASK] in training."""
+    mistake: Mistake = "none"
+    """A mistake often seen in other people's code, made on purpose to measure what it costs; none: all is right.
+
+    How padding is hidden in attention: mask_after_softmax (weights no longer sum to 1), no_mask (not at all), fill_-1e9,
+    fill_-inf, fill_finfo_min (by this number, which tells where nothing is left to see); backend eager alone makes these five.
+    Elsewhere: mean_over_padding (pooled with the words), reshape_without_transpose (heads are cut across tokens), batch_norm
+    (in place of layer norm), positions_as_parameter (sines are trained), dropout_in_evaluation (never switched off).
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_global and self.window is None:
             raise ValueError(f"n_global: got {self.n_global} without a window, expected 0: without one all tokens see all")
+        for mistake, shows, need in (
+            ("mean_over_padding", "mean" in self.pooling, "pooling by mean"),
+            ("reshape_without_transpose", self.n_heads > 1, "several heads"),
+            ("positions_as_parameter", self.positional == "sinusoidal", "sinusoidal positions"),
+            ("dropout_in_evaluation", any((self.dropout, self.embedding_dropout, self.attention_dropout)), "dropout"),
+        ):
+            if self.mistake == mistake and not shows:
+                raise ValueError(f"mistake: got {mistake!r}, which without {need} changes nothing; expected another, or none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +277,15 @@ class RunConfig(Checked):
     model: Architecture = field(default_factory=EncoderArchitecture)
     reviews: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mistake = self.model.mistake if isinstance(self.model, EncoderArchitecture) else "none"
+        if mistake in MISTAKES_OF_ATTENTION and self.training.backend not in ("auto", "eager"):
+            raise ValueError(
+                f"backend: got {self.training.backend!r} for mistake {mistake!r}, which written-out attention alone makes; "
+                "expected 'eager' or 'auto'"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

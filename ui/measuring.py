@@ -13,7 +13,7 @@ from core.figures.labels import duration
 from core.figures.memory import memory_by_length, memory_on_cards, time_by_length
 from core.jobs import device_of
 from core.measure.command import argv
-from core.measure.sweep import cells, estimated_s
+from core.measure.sweep import cells, estimated_s, impossible
 from core.records import CellMeasured, Failed, Queued
 from core.runs import Run
 from ui import controls, loaders, markdown, memory, panels
@@ -56,6 +56,9 @@ def choose() -> SweepConfig:
         key="memory_lengths",
         bind="query-params",
     )
+    backends = st.pills(
+        "Kernels", list(BACKENDS), selection_mode="multi", default=first.backends, key="memory_backends", bind="query-params"
+    )
     fields = st.grid(6, min_column_width=130)
     with fields.cell():
         what = st.selectbox(
@@ -75,8 +78,15 @@ def choose() -> SweepConfig:
         dtype = st.selectbox("Format", FORMATS, key="memory_dtype", bind="query-params", help="Of weights and activations.")
     if not lengths:
         raise ValueError("choose at least one number of tokens")
+    if not backends:
+        raise ValueError("choose at least one kernel")
     return SweepConfig(
-        backends=tuple(BACKENDS), lengths=tuple(sorted(lengths)), what=what, dtype=dtype, device=_device(), **numbers
+        backends=tuple(name for name in BACKENDS if name in backends),
+        lengths=tuple(sorted(lengths)),
+        what=what,
+        dtype=dtype,
+        device=_device(),
+        **numbers,
     )
 
 
@@ -97,6 +107,8 @@ def start(config: SweepConfig) -> None:
             "" if not ahead else " once the run before it is over" if ahead == 1 else f" once the {ahead} runs before are over"
         )
         st.caption(f"{len(cells(config))} cells, about {duration(estimated_s(config))}{waits}.", width="content")
+    for reason in dict.fromkeys(f"{each.backend}: {reason}" for each in cells(config) if (reason := impossible(each))):
+        st.caption(markdown.literal(f"{reason}."))
     if "memory_refused" in st.session_state:
         st.error(markdown.literal(st.session_state.pop("memory_refused")), icon=":material/info:")
 

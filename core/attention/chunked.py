@@ -83,6 +83,7 @@ class _Flash(torch.autograd.Function):
                 total.mul_(shrunk).add_(P.sum(-1, keepdim=True))
                 o.mul_(shrunk).add_(P @ v[..., keys, :].float())
                 top = higher
+                del S, P  # else the next tile would be made beside this one
             out[..., queries, :] = o / total
             log_sums[..., queries] = (top + total.log()).squeeze(-1)
         ctx.save_for_backward(q, k, v, out, log_sums)
@@ -107,4 +108,5 @@ class _Flash(torch.autograd.Function):
                 dS = (dO @ v_j.mT).sub_(D).mul_(P).mul_(ctx.logits.scale)
                 d_q[..., queries, :] += dS @ k_j
                 d_k[..., keys, :] += dS.mT @ q_i
+                del S, P, dS
         return d_q.to(q.dtype), d_k.to(k.dtype), d_v.to(v.dtype), None

@@ -37,6 +37,11 @@ def cell(config: SweepConfig, backend: str, length: int) -> Cell:
     )  # fmt: skip
 
 
+def impossible(cell: Cell) -> str | None:
+    """Why the backend of a cell cannot run it at all; None if it can."""
+    return BACKENDS[cell.backend].why_not(device=cell.device, dtype=cell.dtype, gradients=cell.what == "backward")
+
+
 def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
     """Measures each cell and emits it; ends with Cancelled if `stopped` says so, within a fraction of a second."""
     for each in cells(config):
@@ -52,8 +57,7 @@ def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[
 def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], bool] = lambda: False) -> CellMeasured:
     """A cell and its figures; what cannot be measured is a result, too, and says why. Stopped if `stopped` says so."""
     found, reasons = dict(NOTHING), []
-    able = BACKENDS[cell.backend].why_not(device=cell.device, dtype=cell.dtype, gradients=cell.what == "backward")
-    if (reason := able or too_large(cell)) is not None:
+    if (reason := impossible(cell) or too_large(cell)) is not None:
         reasons.append(reason)
         kinds = ()
     for kind in kinds:
@@ -68,8 +72,8 @@ def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], b
 
 
 def estimated_s(config: SweepConfig) -> float:
-    """About how many seconds a sweep takes on a quiet machine, from its operations; what does not fit takes none."""
-    return sum((_estimated_s(each) for each in cells(config) if too_large(each) is None), 0.0)
+    """About how many seconds a sweep takes on a quiet machine, from its operations; what cannot run or fit takes none."""
+    return sum((_estimated_s(each) for each in cells(config) if not (impossible(each) or too_large(each))), 0.0)
 
 
 def _estimated_s(cell: Cell) -> float:

@@ -57,7 +57,8 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.n_heads = architecture.n_heads
         self.scale = ATTENTION_SCALES[architecture.attention_scale](architecture)
-        self.dropout_p = architecture.attention_dropout
+        self.dropout = Dropout(architecture.attention_dropout)  # of weights: done by whoever attends
+        self.split, self.merge = split_heads, merge_heads
         self.qkv = nn.Linear(architecture.d_model, 3 * architecture.d_model)
         self.out = nn.Linear(architecture.d_model, architecture.d_model)
 
@@ -80,13 +81,13 @@ class SelfAttention(nn.Module):
         q, k, v = self._projected(x, positions, positional)
         if cached is not None:
             k, v = cached(k, v)
-        dropout_p = self.dropout_p if self.training else 0.0
+        dropout_p = self.dropout.p if self.dropout.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
         if head_mean is not None:
             heads = torch.where(head_mean[:, None, None], mean_over_text(heads, mask), heads)
         if head_gain is not None:
             heads = heads * head_gain.to(heads.dtype)[:, None, None]
-        return self.out(merge_heads(heads)), weights
+        return self.out(self.merge(heads)), weights
 
     def logits(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding
@@ -101,7 +102,7 @@ class SelfAttention(nn.Module):
 
     def _projected(self, x: Tensor, positions: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v of each head, each (B, H, T, K)."""
-        q, k, v = split_heads(self.qkv(x), self.n_heads)
+        q, k, v = self.split(self.qkv(x), self.n_heads)
         return positional.rotate(q, positions), positional.rotate(k, positions), v
 
 
@@ -133,7 +134,7 @@ class EncoderLayer(nn.Module):
             x, self.feed_forward(self.feed_forward_norm(x) if self.pre_norm else x), self.feed_forward_norm
         ), weights
 
-    def _joined(self, x: Tensor, sublayer: Tensor, norm: nn.LayerNorm) -> Tensor:
+    def _joined(self, x: Tensor, sublayer: Tensor, norm: nn.Module) -> Tensor:
         x = x + self.dropout(sublayer) if self.residual else self.dropout(sublayer)
         return x if self.pre_norm else norm(x)
 

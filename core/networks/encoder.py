@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from core.attention.masks import AttentionMask, without_empty_rows
 from core.catalog import BACKENDS, POSITIONAL, resolve
 from core.config import EncoderArchitecture
+from core.networks import mistakes
 from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
 from core.networks.dropout import Dropout
 from core.networks.pooling import pool
@@ -33,6 +34,8 @@ class Encoder(nn.Module):
         self.apply(xavier_)
         if architecture.embedding_scale:  # so that the scaled embedding starts with variance 1, like the positions
             nn.init.normal_(self.embedding.weight, std=architecture.d_model**-0.5)
+        self.poolings = mistakes.poolings(architecture.mistake)
+        mistakes.put_into(self, architecture)
 
     def forward(
         self,
@@ -51,9 +54,10 @@ class Encoder(nn.Module):
         into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`); padded ones
         are packed here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True it
         gives its mean over the text instead, whichever token asks.
-        ValueError if weights are asked of a backend that computes none.
+        ValueError if weights are asked of a backend that computes none, or a mistake of attention of another than eager.
         """
-        attend = attention_function(backend, weights=output_attentions)
+        mistake = self.architecture.mistake
+        attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
         if token_mask is not None and _wants_packed(backend, input_ids.device.type):
             input_ids, cu_seqlens = unpad(input_ids, token_mask)
             token_mask = None
@@ -69,7 +73,7 @@ class Encoder(nn.Module):
             x, weights = run(x, positions, mask, self.positional, attend, head_gain=gain, head_mean=mean)
             if output_attentions:
                 attentions.append(weights)
-        pooled = pool(self.final_norm(x), mask, self.architecture.pooling)
+        pooled = pool(self.final_norm(x), mask, self.architecture.pooling, self.poolings)
         return self.classifier(self.dropout(pooled)), tuple(attentions) if output_attentions else None
 
     def _embed(self, input_ids: Tensor, positions: Tensor) -> Tensor:

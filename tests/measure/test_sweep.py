@@ -64,6 +64,17 @@ def test_a_cell_that_cannot_fit_is_a_result_without_being_tried(quick):
     assert event.peak_bytes is None and quick == []
 
 
+@pytest.mark.parametrize(
+    ("backend", "what", "reason"),
+    [("varlen", "forward", "it runs on cuda alone, not on cpu"), ("flex", "backward", "it has no backward pass on cpu")],
+)
+def test_a_cell_that_its_backend_cannot_run_says_why_without_being_tried(quick, backend, what, reason):
+    config = SweepConfig(backends=(backend,), lengths=(64,), what=what, device="cpu")
+    event = sweeps.measured(sweeps.cells(config)[0])
+    assert event.why_not is not None and event.why_not.startswith(reason)
+    assert event.peak_bytes is None and quick == [] and sweeps.estimated_s(config) == 0
+
+
 def test_a_sweep_is_a_run(quick, capsys, tmp_path):
     command = [*argv(SMALL), "--out", str(tmp_path / "runs" / "a"), "--json"]
     assert main(command) == 0

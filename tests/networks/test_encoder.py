@@ -55,7 +55,7 @@ def gradients(network, loss):
 CHANGED = dict(
     vocab_size=41, n_classes=3, d_model=32, n_heads=3, n_layers=3, d_ff=21, max_len=13, activation="gelu", norm="pre",
     positional="learned", residual=False, attention_scale="none", embedding_scale=True, pooling="max", dropout=0.5,
-    embedding_dropout=0.5, attention_dropout=0.5, token_dropout=0.5, window=1,
+    embedding_dropout=0.5, attention_dropout=0.5, token_dropout=0.5, window=1, mistake="batch_norm",
 )  # fmt: skip
 
 

@@ -158,6 +158,24 @@ def test_every_control_is_in_the_sweep_that_is_started_and_in_the_address(page, 
     assert title == "forward, batch 3, 5 × 24, 2 layers, bfloat16, 64 to 256 tokens"
 
 
+def test_a_kernel_that_cannot_run_here_says_why(page, launched):
+    page.run()
+    page.get("button_group")[1].set_value(["chunked", "varlen", "sdpa", "flex"]).run()
+    assert not page.exception
+    told = said(page).replace("\\", "")
+    assert "varlen: it runs on cuda alone, not on cpu; use 'eager' or 'sdpa'." in told
+    assert "flex: it has no backward pass on cpu" in told and "chunked:" not in told
+    page.button[0].click().run()
+    assert launched[0][3].backends == ("sdpa", "chunked", "flex", "varlen")
+
+
+def test_no_kernel_is_asked_for_in_words(page):
+    page.run()
+    page.get("button_group")[1].set_value([]).run()
+    assert not page.exception
+    assert "choose at least one kernel" in said(page)
+
+
 def test_one_form_starts_one_run_however_often_it_is_pressed(page, launched):
     page.run()
     token = page.session_state["memory_token"]
