@@ -15,7 +15,7 @@ from core.networks.decoder import Decoder, choose, generate, nucleus, tempered
 
 B, T, NEW, VOCABULARY = 3, 6, 8, 40
 SMALL = dict(vocab_size=VOCABULARY, d_model=24, n_heads=4, n_layers=2, d_ff=20, max_len=20, norm="pre")
-every_backend = pytest.mark.parametrize("backend", ["eager", "sdpa"])
+every_backend = pytest.mark.parametrize("backend", ["eager", "sdpa", "chunked"])
 every_position = pytest.mark.parametrize("positional", POSITIONAL)
 cached = pytest.mark.parametrize("use_cache", [True, False], ids=["cache", "no cache"])
 
@@ -242,6 +242,7 @@ def test_nothing_is_read_after_all_have_ended():
     ({"ids": prompts(0)}, "got an empty prompt"),
     ({"ids": prompts(batch=0)}, "got an empty prompt"),
     ({"backend": "flash"}, "backend: got 'flash', expected one of eager, sdpa"),
+    ({"backend": "varlen"}, "backend 'varlen': it runs on cuda alone, not on cpu"),
 ])  # fmt: skip
 @cached
 def test_what_means_nothing_is_refused_in_a_sentence(settings, sentence, use_cache):
