@@ -57,7 +57,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.n_heads = architecture.n_heads
         self.scale = ATTENTION_SCALES[architecture.attention_scale](architecture)
-        self.dropout = Dropout(architecture.attention_dropout)  # of weights: done by whoever attends
+        self.dropout = Dropout(architecture.attention_dropout)  # of attention weights: the kernel does it
         self.split, self.merge = split_heads, merge_heads
         self.qkv = nn.Linear(architecture.d_model, 3 * architecture.d_model)
         self.out = nn.Linear(architecture.d_model, architecture.d_model)

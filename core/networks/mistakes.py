@@ -16,7 +16,7 @@ from core.attention.masks import AttentionMask
 from core.config import EncoderArchitecture
 from core.networks.blocks import SelfAttention
 from core.networks.dropout import Dropout
-from core.networks.pooling import POOLINGS
+from core.networks.pooling import POOLINGS, Pooling
 from core.positional.learned import Learned
 from core.positional.sinusoidal import Sinusoidal, table
 
@@ -31,7 +31,7 @@ WEIGHINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "fill_-inf": lambda logits, hidden: _softmax(logits.masked_fill(hidden, float("-inf"))),
     "fill_finfo_min": lambda logits, hidden: _softmax(logits.masked_fill(hidden, torch.finfo(logits.dtype).min)),
 }
-"""All but the fills are wrong wherever something is hidden; those are where a query may attend to nothing."""
+"""The first two are wrong wherever something is hidden, a fill only where a query has nothing left to see."""
 
 
 def _softmax(logits: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def attention(mistake: str, backend: str, right: Attend) -> Attend:
 
 
 def hidden(mask: AttentionMask, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Bool[Tensor, "#B 1 #Q #T"]:
-    """Where a query may not attend; other than in `mask.dense`, every key of a review without a token is hidden."""
+    """Where a query may not attend; unlike in `mask.dense`, padding is hidden from padding, too, so that a row may be empty."""
     allowed = mask.dense(q, k)
     if allowed is None:
         return torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=q.device)
@@ -83,7 +83,7 @@ def mean_over_padding(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[T
     return x.mean(1, dtype=torch.float32).to(x.dtype)
 
 
-def poolings(mistake: str) -> dict[str, Callable[[Tensor, AttentionMask], Tensor]]:
+def poolings(mistake: str) -> dict[str, Pooling]:
     """What pools under each name."""
     return POOLINGS | {"mean": mean_over_padding} if mistake == "mean_over_padding" else POOLINGS
 

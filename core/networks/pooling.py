@@ -9,20 +9,6 @@ from torch import Tensor
 from core.attention.masks import AttentionMask, without_empty_rows
 
 
-def pool(
-    x: Float[Tensor, "B T D"],
-    mask: AttentionMask,
-    pooling: str,
-    poolings: "Mapping[str, Callable[[Tensor, AttentionMask], Tensor]] | None" = None,
-) -> Float[Tensor, "n P"]:
-    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max".
-
-    `poolings` says what the names in `pooling` stand for, by default `POOLINGS`.
-    """
-    known = POOLINGS if poolings is None else poolings
-    return torch.cat([known[name](x, mask) for name in pooling.split("+")], dim=-1)
-
-
 def first(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:
     """The first real token."""
     if mask.segments is not None:
@@ -51,4 +37,15 @@ def largest(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n 
     return x.masked_fill(~without_empty_rows(mask.token_mask)[..., None], torch.finfo(x.dtype).min).amax(1)
 
 
-POOLINGS: dict[str, Callable[[Tensor, AttentionMask], Tensor]] = {"cls": first, "mean": mean, "max": largest}
+Pooling = Callable[[Tensor, AttentionMask], Tensor]
+POOLINGS: dict[str, Pooling] = {"cls": first, "mean": mean, "max": largest}
+
+
+def pool(
+    x: Float[Tensor, "B T D"], mask: AttentionMask, pooling: str, poolings: Mapping[str, Pooling] = POOLINGS
+) -> Float[Tensor, "n P"]:
+    """One vector for each review, from its real tokens alone (if it has any); P is D, or 2 D for "mean+max".
+
+    `poolings` says what pools under each name.
+    """
+    return torch.cat([poolings[name](x, mask) for name in pooling.split("+")], dim=-1)

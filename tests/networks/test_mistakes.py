@@ -85,6 +85,14 @@ def test_a_mistake_is_the_only_difference(mistake):
 
 
 @every_mistake
+def test_a_mistake_can_be_counted_without_memory(mistake):
+    with torch.device("meta"):
+        network = Encoder(EncoderArchitecture(**SMALL | knobs(mistake)))
+    shapes = [[parameter.shape for parameter in made.parameters()] for made in (network, encoder(mistake))]
+    assert shapes[0] == shapes[1] and all(parameter.is_meta for parameter in network.parameters())
+
+
+@every_mistake
 def test_a_mistake_runs_and_learns(mistake):
     network = encoder(mistake).train()
     input_ids, token_mask = padded(review(6, batch=3), 2)
@@ -226,6 +234,12 @@ def test_fill_inf_makes_one_empty_review_the_end_of_a_training():
         found[mistake] = [logits[0].isfinite().all(), logits[1].isfinite().all(), *(g.isfinite().all() for g in gradients)]
     assert all(all(finite) for mistake, finite in found.items() if mistake != "fill_-inf")
     assert found["fill_-inf"] == [True, False, False, False]  # the weights learn NaN from the other review, too
+
+
+def test_fill_inf_and_a_window_lose_every_padded_review():
+    for mistake, lost in (("none", False), ("fill_-1e9", False), ("fill_finfo_min", False), ("fill_-inf", True)):
+        logits = encoder(mistake, window=1)(*padded(review(), 3), backend="eager")[0]
+        assert logits.isnan().all() if lost else logits.isfinite().all()  # far from words, padding has nothing left to see
 
 
 def test_fill_1e9_is_no_number_of_float16_and_not_below_every_logit():
