@@ -25,8 +25,9 @@ SAMPLE = 1_000
 VOCABULARY = 2_000
 """Entries of the embedding that is tried: a larger one costs the optimiser alone, and that is counted by parameter."""
 TOKENS, OPERATIONS = 2_048, 3e10
-"""A batch that is tried has so many tokens, or fewer where one layer would take more operations than that."""
-REPEATS = 3
+"""At most so many tokens of a batch are tried, and fewer where one layer would take more operations than that."""
+REPEATS, REPEATED_S = 3, 0.2
+"""A try is repeated so often, and until it has taken so long in all."""
 BYTES_PER_PARAMETER = 20
 """Weight, gradient, both moments of Adam and the copy of the best epoch, in float32."""
 MOST_TRIED = 2**31
@@ -78,9 +79,10 @@ def estimate(config: RunConfig, reviews: Sample) -> Estimate:
     steps = config.training.epochs * max(1, round(SHARES["train"] * reviews.n / config.training.batch_size))
     scored = ((config.training.epochs + 1) * SHARES["validation"] + SHARES["test"]) * reviews.n * lengths.mean()
     batch = config.training.batch_size * lengths.mean()
-    trained_s, scored_s, held_bytes = _of_all_layers(config, model, execution, lengths)
+    step_s, scored_s, held_bytes, tried = _of_all_layers(config, model, execution, lengths)
+    step_s += (parameters - tried) * _parameter_s(config, execution.device)
     return Estimate(
-        seconds=steps * (batch * trained_s + parameters * _parameter_s(config, execution.device)) + scored * scored_s,
+        seconds=steps * step_s + scored * scored_s,
         memory_bytes=round(BYTES_PER_PARAMETER * parameters + batch * held_bytes),
         n_parameters=parameters,
         steps=steps,
@@ -127,8 +129,8 @@ def _tried(model: Architecture, n_layers: int) -> Architecture:
     return replace(model, n_layers=n_layers, vocab_size=min(model.vocab_size, VOCABULARY))
 
 
-def _of_all_layers(config: RunConfig, model: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "3"]:
-    """Seconds of training, seconds of scoring and bytes kept for the backward pass, each for one token."""
+def _of_all_layers(config: RunConfig, model: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "4"]:
+    """Seconds of a training step; seconds of scoring and bytes kept for the backward pass, for one token; parameters."""
     found = []
     for n_layers in range(1, min(2, model.n_layers) + 1):
         found.append(_costs(config, _tried(model, n_layers), execution, lengths))
@@ -136,8 +138,8 @@ def _of_all_layers(config: RunConfig, model: Architecture, execution: Execution,
     return first + (model.n_layers - 1) * np.maximum(layer, 0)
 
 
-def _costs(config: RunConfig, tried: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "3"]:
-    """The three of a small network; time at the mean length, memory at the greatest, which is when it is short."""
+def _costs(config: RunConfig, tried: Architecture, execution: Execution, lengths: np.ndarray) -> Float[np.ndarray, "4"]:
+    """The four of a small network; time at the mean length, memory at the greatest, which is when it is short."""
     net = network(tried, execution.device)
     if isinstance(net, Encoder):
         net.checkpointing = checkpointing(config)
@@ -152,14 +154,26 @@ def _costs(config: RunConfig, tried: Architecture, execution: Execution, lengths
     def score(ids: Int[Tensor, "B T"]) -> None:
         net.eval()(ids)
 
+    optimizer = adamw(net, config.training)
+
+    def step(ids: Int[Tensor, "B T"]) -> float:
+        optimizer.zero_grad()
+        error = loss(ids)
+        error.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        return error.item()
+
     mean, longest = round(lengths.mean()), int(lengths.max())
-    tokens = min(TOKENS, max(mean, OPERATIONS / (6 * n_parameters(net))))
-    ids = _ids(max(1, round(tokens / mean)), mean, tried.vocab_size, execution.device)
+    tokens = min(TOKENS, OPERATIONS / (6 * n_parameters(net)))
+    n = min(config.training.batch_size, max(1, round(tokens / mean)))
+    ids = _ids(n, mean, tried.vocab_size, execution.device)
     two, three = (_kept_bytes(loss, _ids(n, longest, tried.vocab_size, execution.device)) for n in (2, 3))
     return np.array([
-        _seconds(lambda: loss(ids).backward(), execution.device) / ids.numel(),
+        _seconds(lambda: step(ids), execution.device) * config.training.batch_size / n,
         _seconds(lambda: score(ids), execution.device) / ids.numel(),
         (three - two) / longest,  # which leaves out what is kept once, such as weights in another precision
+        n_parameters(net),
     ])  # fmt: skip
 
 
@@ -169,8 +183,8 @@ def _ids(n: int, length: int, vocab_size: int, device: str) -> Int[Tensor, "B T"
 
 def _seconds(run: Callable[[], object], device: str) -> float:
     """Median of a few runs, after one that warms up."""
-    found = []
-    for _ in range(1 + REPEATS):
+    found: list[float] = []
+    while len(found) <= REPEATS or sum(found[1:]) < REPEATED_S:
         start = time.perf_counter()
         run()
         if device == "cuda":

@@ -52,20 +52,31 @@ def test_memory_is_what_the_whole_network_keeps(backend, precision):
 
 
 def test_time_is_scaled_to_all_steps_and_scorings(monkeypatch):
-    monkeypatch.setattr(estimates, "_of_all_layers", lambda *_: np.array([1e-3, 1e-4, 0.0]))
+    monkeypatch.setattr(estimates, "_of_all_layers", lambda *_: np.array([0.2, 1e-4, 0.0, 1_000.0]))
     monkeypatch.setattr(estimates, "_parameter_s", lambda *_: 1e-6)
     found = estimate(config(epochs=2), REVIEWS)
     mean, steps = 9.0, 2 * round(0.85 * 1000 / 16)
     assert found.steps == steps
     scored = (2 * 0.05 + 0.05 + 0.10) * 1000 * mean  # validation after each epoch, then validation and test
-    assert found.seconds == pytest.approx(steps * (16 * mean * 1e-3 + 1e-6 * found.n_parameters) + scored * 1e-4)
+    assert found.seconds == pytest.approx(steps * (0.2 + 1e-6 * (found.n_parameters - 1_000)) + scored * 1e-4)
+
+
+@pytest.mark.parametrize("batch_size", [1, 16, 10_000])
+def test_a_batch_is_tried_as_it_is_unless_it_is_large(batch_size, monkeypatch):
+    tried = []
+    monkeypatch.setattr(estimates, "_ids", lambda n, length, *_: tried.append(n) or torch.full((n, length), 5))
+    monkeypatch.setattr(estimates, "_seconds", lambda run, device: run() and 1.0 or 1.0)
+    costs = estimates._costs(config(batch_size=batch_size), THREE, Execution.of(config()), np.array([9, 9]))
+    assert tried[0] == min(batch_size, round(estimates.TOKENS / 9))
+    assert costs[0] == pytest.approx(batch_size / tried[0])  # seconds of a whole step, each of which took one
+    assert costs[3] == n_parameters(estimates.network(THREE, "meta"))
 
 
 def test_every_further_layer_costs_what_the_second_one_did(monkeypatch):
-    costs = {1: np.array([3.0, 2.0, 10.0]), 2: np.array([4.0, 2.5, 9.0])}
+    costs = {1: np.array([3.0, 2.0, 10.0, 7.0]), 2: np.array([4.0, 2.5, 9.0, 9.0])}
     monkeypatch.setattr(estimates, "_costs", lambda config, tried, *_: costs[tried.n_layers])
     found = estimates._of_all_layers(config(), THREE, Execution.of(config()), np.array([1]))
-    assert found.tolist() == [5.0, 3.0, 10.0]  # a layer cannot cost less than nothing
+    assert found.tolist() == [5.0, 3.0, 10.0, 11.0]  # a layer cannot cost less than nothing
 
 
 def test_checkpointing_keeps_less():
@@ -104,7 +115,7 @@ def test_a_network_of_a_million_layers_is_counted_from_two():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_small_enough_to_be_tried(name, monkeypatch):
-    monkeypatch.setattr(estimates, "_costs", lambda *_: np.ones(3))
+    monkeypatch.setattr(estimates, "_costs", lambda *_: np.ones(4))
     estimate(preset(name), replace(REVIEWS, tokens=np.array([600, 2000])))
 
 
