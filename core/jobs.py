@@ -442,8 +442,10 @@ def _over_within(folder: Path, seconds: float) -> bool:
 
 def _signal(folder: Path, sign: signal.Signals) -> None:
     """Signals a run's processes; one that was not launched shares its group with others, and is signalled alone."""
-    with suppress(ProcessLookupError, FileNotFoundError):
+    with suppress(ProcessLookupError, FileNotFoundError, ValueError):
         pid = int((folder / "pid").read_text())
+        if pid <= 1:  # of a damaged file: it would be this very group, or the machine's first process
+            return
         if sys.platform != "win32" and os.getpgid(pid) == pid:
             os.killpg(pid, sign)
         else:
