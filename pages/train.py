@@ -10,6 +10,7 @@ st.markdown(
 )
 found = loaders.runs()
 id = training.which(found)
+training.refusal()
 with panels.refusals():
     if id is not None:
         live.follow(id)

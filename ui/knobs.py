@@ -6,7 +6,7 @@ import textwrap
 import types
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
@@ -18,7 +18,6 @@ SETTLED = ("kind", "n_classes", "data", "text_column", "label_column")
 """Knobs that are chosen elsewhere, or settled by the data."""
 NARROWEST = 150
 """Pixels of a widget."""
-T = TypeVar("T", bound=Checked)
 
 
 def choose(base: RunConfig, reviews: DataConfig, key: str) -> RunConfig:
@@ -34,20 +33,26 @@ def choose(base: RunConfig, reviews: DataConfig, key: str) -> RunConfig:
         for name, (title, _) in parts.items():
             st.markdown(f"**{title}**")
             folded[name] = st.grid(5, min_column_width=NARROWEST)
-    training = _part(base.training, first, folded["training"], key)
-    limited = _part(replace(reviews, limit=base.reviews.limit), first, first, key)
-    model = _part(base.model, first, folded["model"], key)
-    return RunConfig(model=model, reviews=limited, training=training)
+    training = _values(base.training, first, folded["training"], key)
+    limited = _values(replace(reviews, limit=base.reviews.limit), first, first, key)
+    model = _values(base.model, first, folded["model"], key)
+    # all are drawn before one is refused, or those after it would be lost
+    for name, value in training.items():
+        if isinstance(value, str) and isinstance(getattr(base.training, name), tuple):
+            raise ValueError(f"{name}: got {value!r}, expected numbers with a comma between them")
+    return RunConfig(
+        model=replace(base.model, **model), reviews=replace(reviews, **limited), training=replace(base.training, **training)
+    )
 
 
-def _part(base: T, first: Any, folded: Any, key: str) -> T:
+def _values(base: Checked, first: Any, folded: Any, key: str) -> dict[str, Any]:
     hints = get_type_hints(type(base), include_extras=True)
     names = sorted((name for name in hints if name not in SETTLED), key=lambda name: FIRST.index(name) if name in FIRST else 99)
     values = {}
     for name in names:
         with (first if name in FIRST else folded).cell():
             values[name] = _widget(name, getattr(base, name), hints[name], f"{key}_{name}", explanations(type(base)).get(name))
-    return replace(base, **values)
+    return values
 
 
 def _widget(name: str, value: Any, hint: Any, key: str, help: str | None) -> Any:
@@ -78,12 +83,13 @@ def _step(value: float | None) -> float:
     return 10.0 ** (len(f"{value:.0f}") - 2) if value and value >= 1 else float(f"{(value or 0.1) / 10:.0e}")
 
 
-def _numbers(name: str, values: tuple[float, ...], kept: dict[str, Any]) -> tuple[float, ...]:
+def _numbers(name: str, values: tuple[float, ...], kept: dict[str, Any]) -> tuple[float, ...] | str:
+    """What was typed, where it is not numbers with commas between them."""
     typed = st.text_input(name, ", ".join(f"{value:g}" for value in values), **kept)
     try:
         return tuple(float(part) for part in typed.split(","))
-    except ValueError as error:
-        raise ValueError(f"{name}: got {typed!r}, expected {len(values)} numbers with a comma between them") from error
+    except ValueError:
+        return typed
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import jobs, runs
+from core.artifact import model_folders
 from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
@@ -161,10 +162,10 @@ def _doors(run: Run) -> None:
     """What one would do next."""
     beside = [f"models/{name}" for name in loaders.SHIPPED]
     with st.container(horizontal=True, vertical_alignment="center"):
+        if run.model is not None and model_folders().get(run.id) == run.model:  # not another one of that name
+            asked = {"inspect_models": [run.id]}
+            st.page_link("../pages/inspect.py", label="Inspect", icon=":material/search:", query_params=asked)
         if run.model is not None:
-            st.page_link(
-                "../pages/inspect.py", label="Inspect", icon=":material/search:", query_params={"inspect_models": [run.id]}
-            )
             asked = {"compare_runs": [run.id, *beside]}
             st.page_link("../pages/compare.py", label="Compare", icon=":material/compare_arrows:", query_params=asked)
         training.again(run)

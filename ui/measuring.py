@@ -18,7 +18,8 @@ from core.records import CellMeasured, Failed, Queued
 from core.runs import Run
 from ui import controls, loaders, markdown, memory, panels
 
-NEW = "new"
+NEW = "/new"
+"""No run can be called so: a folder's name has no slash."""
 PASSES: tuple[Literal["backward", "forward"], ...] = ("backward", "forward")
 FORMATS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
 LENGTHS = tuple(2**power for power in range(5, 14))
@@ -36,7 +37,7 @@ COLUMNS = {
 def which(found: Sequence[Run]) -> str | None:
     """The id of the sweep to look at, None for a new one. The URL holds it, so that it is found again after all."""
     sweeps = [run for run in found if run.sweep is not None]
-    titles = {NEW: "A new measurement"} | {run.id: f"{run.created:%d %b %H:%M} · {run.name} · {run.state}" for run in sweeps}
+    titles = {NEW: "A new measurement"} | {run.id: f"{run.created:%d %b %H:%M} · {run.name}" for run in sweeps}
     asked = st.query_params.get("memory_run")
     if asked and asked not in titles:
         st.error(markdown.literal(f"There is no measurement {asked!r} here; it may have been deleted."), icon=":material/info:")

@@ -17,7 +17,8 @@ from core.presets import PRESETS, flags, preset
 from core.runs import Run
 from ui import controls, loaders, markdown, tables
 
-NEW = "new"
+NEW = "/new"
+"""No run can be called so: a folder's name has no slash."""
 
 
 def which(found: Sequence[Run]) -> str | None:
@@ -45,9 +46,9 @@ def base(found: Sequence[Run]) -> Base:
     """A preset or an earlier training, as a person chooses."""
     earlier = {run.id: run for run in found if run.config is not None and preset_of(run) is not None}
     titles = runs.titles({id: run.name for id, run in earlier.items()})
-    names = {name: name for name in PRESETS} | {id: f"as in {title}" for id, title in titles.items()}
+    names = {name: name for name in PRESETS} | {f"/{id}": f"as in {title}" for id, title in titles.items()}
     id = controls.one("Start from", names, "train_from")
-    run = earlier.get(id)
+    run = earlier.get(id.removeprefix("/")) if id not in PRESETS else None
     if run is None or run.config is None:
         st.caption(markdown.literal(PRESETS[id].__doc__ or ""))
         return Base(id=id, preset=id, config=preset(id))
@@ -89,10 +90,16 @@ def start(base: Base, source: str | Upload, config: RunConfig) -> None:
         st.button(
             "Start training", type="primary", icon=":material/play_arrow:", on_click=launch, args=(token, argv, typed or name)
         )
-    if "train_refused" in st.session_state:
-        st.error(markdown.literal(st.session_state.pop("train_refused")), icon=":material/info:")
+    if config.reviews.limit is not None:
+        st.caption(f"At most {config.reviews.limit:,} reviews are used; empty `limit` to use all there are.")
     with st.expander("The exact command"):
         st.code(shlex.join(["python", "-m", "core", *argv, "--out", f"runs/{token}"]), language="bash", wrap_lines=True)
+
+
+def refusal() -> None:
+    """Why the run that was asked for last could not be started."""
+    if "train_refused" in st.session_state:
+        st.error(markdown.literal(st.session_state.pop("train_refused")), icon=":material/info:")
 
 
 def launch(token: str, argv: list[str], title: str) -> None:
@@ -139,7 +146,7 @@ def without_folder(argv: Sequence[str]) -> list[str]:
 def _start_from(id: str, config: RunConfig) -> None:
     data = config.reviews.data
     st.query_params["train_run"] = NEW
-    st.query_params["train_from"] = id
+    st.query_params["train_from"] = f"/{id}"
     st.query_params["train_data"] = data if data in SOURCES else PurePath(data).parent.name
 
 

@@ -30,8 +30,10 @@ def overlaid(
     figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
     figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
     figure.update_yaxes(title=y_title, tickformat=y_format, type="log" if log else "linear", exponentformat="power")
+    if y_format.endswith("%"):
+        figure.update_yaxes(minallowed=0, maxallowed=1)
     legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(legend=legend, showlegend=len(found) > 1, height=280, margin=dict(l=8, r=8, t=8, b=8))
+    return figure.update_layout(legend=legend, showlegend=len(found) > 1, height=280, margin=dict(l=8, r=8, t=40, b=8))
 
 
 def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:

@@ -45,8 +45,10 @@ def percent(share: float) -> str:
 
 def duration(seconds: float) -> str:
     """A time in the unit that a person would take, without false digits."""
+    if seconds < 1:
+        return "under 1 s"
     if seconds < 90:
-        return f"{max(seconds, 0):.0f} s"
+        return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 

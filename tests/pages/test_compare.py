@@ -146,7 +146,7 @@ def test_knobs_of_one_kind_of_network_come_after_those_of_both(root):
     make(root, "a")
     make(root, "b", config=replace(CONFIG, model=BiLSTMArchitecture(), training=TrainingConfig(lr=0.01)))
     table = compare.knobs(read(root, "a", "b"))
-    assert table.index[:3].tolist() == ["kind", "n_layers", "lr"]
+    assert table.index[:3].tolist() == ["n_layers", "kind", "lr"]
     assert (table.iloc[:3] != "n/a").all(axis=None) and (table.iloc[3:] == "n/a").any(axis=1).all()
 
 
