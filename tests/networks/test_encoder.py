@@ -392,6 +392,36 @@ def test_all_heads_off_leaves_numbers(backend):
     assert logits.isfinite().all()
 
 
+def test_head_mean_reaches_its_layer_and_head():
+    network, input_ids = encoder(), review()
+    logits, attentions = network(input_ids, backend="eager", output_attentions=True)
+    means = torch.zeros(2, 4, dtype=torch.bool)
+    assert torch.equal(network(input_ids, backend="eager", head_mean=means)[0], logits)
+    means[0, 2] = True
+    switched, (first, second) = network(input_ids, backend="eager", output_attentions=True, head_mean=means)
+    assert torch.equal(first, attentions[0]) and not torch.equal(second, attentions[1])
+    assert not torch.isclose(switched, logits).any()
+    alone = review(1)
+    torch.testing.assert_close(network(alone, head_mean=means)[0], network(alone)[0])  # of one token, the mean is it
+
+
+@every_backend
+def test_means_of_heads_leave_padding_out(backend):
+    network, means = encoder(), torch.ones(2, 4, dtype=torch.bool)
+    alone = torch.cat([network(ids[None], backend=backend, head_mean=means)[0] for ids in REVIEWS])
+    for side in ("left", "right"):
+        together = network(*padded(REVIEWS, side), backend=backend, head_mean=means)[0]
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+@every_backend
+@pytest.mark.parametrize("norm", NORMS)
+def test_all_heads_at_their_means_leave_numbers_and_gradients(backend, norm):
+    network, token_mask = encoder(norm=norm), torch.arange(T) < torch.tensor([[T], [0], [2]])
+    logits, _ = network(review(), token_mask, backend=backend, head_mean=torch.ones(2, 4, dtype=torch.bool))
+    assert logits.isfinite().all() and all(gradient.isfinite().all() for gradient in gradients(network, logits.sum()))
+
+
 @with_dropout
 @pytest.mark.parametrize("norm", NORMS)
 def test_checkpointing_changes_neither_loss_nor_gradients(backend, norm):
