@@ -97,11 +97,13 @@ def test_prompts_of_unequal_length_are_as_alone(use_cache, positional):
     assert torch.equal(together, torch.cat([generate(network, prompt[None], max_new_tokens=NEW) for prompt in alone]))
 
 
-def test_with_the_cache_each_token_is_read_once():
-    network, read = decoder(), []
+def test_with_the_cache_each_token_is_read_once_and_there_is_room_for_no_more(monkeypatch):
+    network, read, caches, new_cache = decoder(), [], [], Decoder.new_cache
+    monkeypatch.setattr(Decoder, "new_cache", lambda *given: caches.append(new_cache(*given)) or caches[-1])
     network.layers[0].register_forward_pre_hook(lambda module, given: read.append(given[0].shape[1]))
     generate(network, prompts(), max_new_tokens=NEW)
     assert read == [T] + [1] * (NEW - 1)
+    assert [(cache.length, cache.max_len) for cache in caches] == [(T + NEW - 1, T + NEW - 1)]
     read.clear()
     generate(network, prompts(), max_new_tokens=NEW, use_cache=False)
     assert read == list(range(T, T + NEW))
@@ -160,6 +162,11 @@ def test_nucleus_by_hand(top_p, kept):
 @pytest.mark.parametrize(("top_p", "size"), [(0.1, 1), (0.25, 1), (0.3, 2), (0.5, 2), (0.76, 4), (1.0, 4)])
 def test_of_equal_tokens_no_more_are_kept_than_needed(top_p, size):
     assert (nucleus(PROBABILITIES, top_p)[1] > 0).sum() == size
+
+
+def test_all_of_the_probability_is_every_token():
+    probabilities = torch.tensor([[1e-20, 1.0]], dtype=torch.double)  # the sum is 1 before the last token
+    assert torch.equal(nucleus(probabilities, 1.0), probabilities)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30), st.floats(1e-6, 1.0))
