@@ -86,7 +86,11 @@ class Packed:
 
 
 def pack(reviews: Sequence[Int[np.ndarray, "_"]]) -> Packed:
-    """Reviews in their order, `network(packed.input_ids[None], cu_seqlens=packed.cu_seqlens)`. ValueError as from `collate`."""
+    """Reviews in their order, to be read as `network(packed.input_ids[None], cu_seqlens=packed.cu_seqlens)`.
+
+    For kernels that skip what two reviews have to do with each other; those that mask it take total x total for each head.
+    ValueError as from `collate`.
+    """
     cu_seqlens = torch.cat([torch.zeros(1, dtype=torch.int32), _lengths(reviews).cumsum(0, dtype=torch.int32)])
     return Packed(torch.from_numpy(np.concatenate(reviews)).long(), cu_seqlens)
 
