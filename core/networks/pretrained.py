@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import (
@@ -28,7 +28,7 @@ from transformers.models.distilbert.modeling_distilbert import DistilBertSelfAtt
 from core.attention.masks import AttentionMask
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
-from core.networks.blocks import attention_function
+from core.networks.blocks import attention_function, mean_over_text
 
 NAME = "lab"
 ARCHITECTURES = {
@@ -77,28 +77,35 @@ def attend(
     dropout: float = 0.0,
     *,
     backend: str | None = None,
-    head_gain: Float[Tensor, "L heads"] | None = None,
+    head_gain: Float[Tensor, "layers heads"] | None = None,
+    head_mean: Bool[Tensor, "layers heads"] | None = None,
     output_attentions: bool = False,
     **ignored: Any,
 ) -> tuple[Float[Tensor, "B Q H K"], Float[Tensor, "B H Q T"] | None]:
     """What transformers calls in each layer. Without a `backend`: eager if weights are asked, else sdpa.
 
-    `head_gain` scales each head's output in each layer. ValueError if weights are asked of a backend that computes none.
+    `head_gain` and `head_mean`, each (L, H), are what they are for the lab's own encoder. ValueError if one is of another
+    shape, or if weights are asked of a backend that computes none.
     """
+    if ignored.get("head_mask") is not None:
+        raise ValueError("head_mask: transformers passes over it since version 5; scale heads by head_gain")
     if not isinstance(attention_mask, AttentionMask):
         raise ValueError("attention_mask: got one that is made already, expected (B, T), 1 on real tokens")
     function = attention_function(backend or ("eager" if output_attentions else "sdpa"), weights=output_attentions)
     heads, weights = function(query, key, value, attention_mask, None, scaling, dropout)
+    if head_mean is not None:
+        chosen = _of_layer(module, heads, "head_mean", head_mean)
+        heads = torch.where(chosen[:, None, None], mean_over_text(heads, attention_mask), heads)
     if head_gain is not None:
-        heads = heads * _gains(module, heads, head_gain)[:, None, None]
+        heads = heads * _of_layer(module, heads, "head_gain", head_gain).to(heads.dtype)[:, None, None]
     return heads.transpose(1, 2).contiguous(), weights
 
 
-def _gains(module: Any, heads: Tensor, head_gain: Tensor) -> Float[Tensor, "H"]:
+def _of_layer(module: Any, heads: Float[Tensor, "B H Q K"], name: str, given: Tensor) -> Shaped[Tensor, "H"]:
     expected = (module.config.num_hidden_layers, heads.shape[1])
-    if head_gain.shape != expected:
-        raise ValueError(f"head_gain: got {tuple(head_gain.shape)}, expected a number for each layer and head, {expected}")
-    return head_gain[module.layer_idx].to(heads)
+    if given.shape != expected:
+        raise ValueError(f"{name}: got {tuple(given.shape)}, expected a value for each layer and head, {expected}")
+    return given[module.layer_idx].to(heads.device)
 
 
 def mask(

@@ -22,10 +22,13 @@ from transformers import (
     ModernBertForTokenClassification,
     RobertaConfig,
 )
+from transformers.masking_utils import bidirectional_mask_function
 from transformers.utils import logging
 
+from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS
 from core.inspection.reading import read
+from core.networks import pretrained
 from core.networks.pretrained import ARCHITECTURES, NAME, open_pretrained
 
 B, T, L, H, D = 3, 13, 2, 4, 24
@@ -50,7 +53,7 @@ PROJECTIONS = {
     "roberta": "roberta.encoder.layer.{}.attention.output.dense",
     "modernbert": "model.layers.{}.attn.Wo",
 }
-RUN = [name for name in ("eager", "sdpa", "chunked") if name in BACKENDS]
+RUN = ("eager", "sdpa", "chunked")
 every_kind = pytest.mark.parametrize("kind", ARCHITECTURES)
 every_backend = pytest.mark.parametrize("backend", RUN)
 each_side = pytest.mark.parametrize("side", ["none", "right", "left"])
@@ -188,6 +191,15 @@ def test_maps_are_those_of_transformers(checkpoints, kind, side):
         assert not (mine * asks * hidden).any()
 
 
+@pytest.mark.parametrize("local_size, window", [(None, None), (T, None), (T - 1, None), (T - 2, T - 2)])
+def test_a_mask_that_hides_nothing_is_none(local_size, window):
+    given = dict(mask_function=bidirectional_mask_function, kv_length=T, local_size=local_size)
+    found = pretrained.mask(**given, attention_mask=torch.ones(B, T, dtype=torch.bool))
+    assert found == AttentionMask(window=window)
+    x = torch.ones(B, H, T, 6)
+    assert (found.dense(x, x) is None) == (window is None)
+
+
 @every_kind
 @pytest.mark.parametrize("backend", [name for name in RUN if not BACKENDS[name].gives_weights])
 def test_maps_of_a_backend_that_has_none_are_an_error_that_names_eager(checkpoints, kind, backend):
@@ -272,6 +284,33 @@ def test_a_head_of_gain_0_adds_nothing_to_the_output_projection(checkpoints, kin
 
 @torch.no_grad()
 @every_kind
+@every_backend
+def test_a_head_switched_to_its_mean_says_the_same_for_every_token(checkpoints, kind, backend):
+    network = open_pretrained(checkpoints / kind).network
+    ids, token_mask = batch("right")
+    head_mean = torch.zeros(L, H, dtype=torch.bool)
+    head_mean[0, 1] = head_mean[1, 3] = True
+
+    def averaged(layer):  # by hand: those slices of the projection's input, over the real tokens of each text
+        def hook(module, given):
+            means = (given[0] * token_mask[..., None]).sum(1, keepdim=True) / token_mask.sum(1)[:, None, None]
+            return (torch.where(head_mean[layer].repeat_interleave(D // H), means, given[0]),)
+
+        return hook
+
+    handles = [
+        network.get_submodule(PROJECTIONS[kind].format(layer)).register_forward_pre_hook(averaged(layer)) for layer in range(L)
+    ]
+    by_hand = network(ids, token_mask, backend=backend).logits
+    for handle in handles:
+        handle.remove()
+    ours = network(ids, token_mask, backend=backend, head_mean=head_mean).logits
+    close(ours, by_hand)
+    assert (ours - network(ids, token_mask, backend=backend).logits).abs().max() > 1e-3
+
+
+@torch.no_grad()
+@every_kind
 def test_every_head_has_its_own_gain(checkpoints, kind):
     network = open_pretrained(checkpoints / kind).network
     ids, token_mask = batch()
@@ -291,6 +330,14 @@ def test_every_head_has_its_own_gain(checkpoints, kind):
 def test_gains_of_another_shape_are_refused(checkpoints, kind, shape):
     with pytest.raises(ValueError, match=r"head_gain: got .* expected .* \(2, 4\)"):
         open_pretrained(checkpoints / kind).network(*batch(), head_gain=torch.ones(shape))
+    with pytest.raises(ValueError, match=r"head_mean: got .* expected .* \(2, 4\)"):
+        open_pretrained(checkpoints / kind).network(*batch(), head_mean=torch.ones(shape, dtype=torch.bool))
+
+
+@every_kind
+def test_the_mask_of_heads_that_transformers_passes_over_is_refused(checkpoints, kind):
+    with pytest.raises(ValueError, match="head_mask: .* head_gain"):
+        open_pretrained(checkpoints / kind).network(*batch(), head_mask=torch.ones(L, H))
 
 
 @pytest.mark.parametrize("kind", ["distilbert", "modernbert"])
@@ -481,6 +528,12 @@ def test_a_tokeniser_of_another_model_is_refused(folder):
 def test_a_tokeniser_that_serves_no_text_is_refused(folder, vocabulary, reason):
     Tokenizer(WordLevel(vocabulary, unk_token="?")).save(str(folder / "tokenizer.json"))
     with pytest.raises(ValueError, match=reason):
+        open_pretrained(folder)
+
+
+def test_a_network_without_a_place_for_the_text_is_refused(folder):
+    AutoModelForSequenceClassification.from_config(BertConfig(**SIZES, max_position_embeddings=2)).save_pretrained(folder)
+    with pytest.raises(ValueError, match="no place for a token of the text"):
         open_pretrained(folder)
 
 
