@@ -5,6 +5,8 @@ under the same name: importing this module registers both as "lab", and override
 travels as keyword arguments of the network's forward, so that one network serves many threads:
 
     network(input_ids, attention_mask, output_attentions=True, backend="eager", head_gain=gain)
+
+Texts are padded on the right: their first place is taken for the whole, and on the left that would be padding.
 """
 
 import json
