@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from core.config import MISTAKES_OF_ATTENTION, Architecture, BiLSTMArchitecture, EncoderArchitecture, architecture_from_json
+from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, architecture_from_json
 from core.networks.bilstm import BiLSTM
 from core.networks.blocks import xavier_
 from core.networks.encoder import Encoder
@@ -98,15 +98,12 @@ class EncoderForSequenceClassification(_ForSequenceClassification):
         head_mean: Bool[Tensor, "L H"] | None = None,
         cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
     ) -> SequenceClassifierOutput:
-        """`attention_mask` is 1 on real tokens. Without a `backend`: eager if weights are asked or a mistake asks for it, else
-        sdpa. Packed reviews, switched heads and what is a ValueError: as in `Encoder.forward`.
-        """
-        eager = output_attentions or self.config.mistake in MISTAKES_OF_ATTENTION
+        """As `Encoder.forward`; `attention_mask` is 1 on real tokens."""
         logits, attentions = self.network(
             input_ids,
             None if attention_mask is None else attention_mask.bool(),
             cu_seqlens=cu_seqlens,
-            backend=backend or ("eager" if eager else "sdpa"),
+            backend=backend,
             output_attentions=output_attentions,
             head_gain=head_gain,
             head_mean=head_mean,

@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from core.attention.masks import AttentionMask, without_empty_rows
 from core.catalog import BACKENDS, POSITIONAL, resolve
-from core.config import EncoderArchitecture
+from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture
 from core.networks import mistakes
 from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
 from core.networks.dropout import Dropout
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
         token_mask: Bool[Tensor, "B T"] | None = None,
         *,
         cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
-        backend: str = "sdpa",
+        backend: str | None = None,
         output_attentions: bool = False,
         head_gain: Float[Tensor, "L H"] | None = None,
         head_mean: Bool[Tensor, "L H"] | None = None,
@@ -51,12 +51,14 @@ class Encoder(nn.Module):
         """Logits of each review, and each layer's attention weights if asked.
 
         Reviews lie side by side, padded on either side, with `token_mask` True on real tokens (None: all are real); or packed
-        into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`); padded ones
-        are packed here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True it
-        gives its mean over the text instead, whichever token asks.
-        ValueError if weights are asked of a backend that computes none, or a mistake of attention of another than eager.
+        into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`), as padded ones
+        are here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True, it gives
+        its mean over the text instead, whichever token asks. Without a `backend`: eager if weights are asked or attention is
+        mistaken on purpose, else sdpa. ValueError if weights are asked of a backend that computes none, or such a mistake of
+        another than eager.
         """
         mistake = self.architecture.mistake
+        backend = backend or ("eager" if output_attentions or mistake in MISTAKES_OF_ATTENTION else "sdpa")
         attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
         if token_mask is not None and _wants_packed(backend, input_ids.device.type):
             input_ids, cu_seqlens = unpad(input_ids, token_mask)

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,7 @@ from core.networks.auto import build
 from core.networks.encoder import Encoder
 from core.networks.pooling import POOLINGS, pool
 from core.positional.sinusoidal import table
+from core.training.estimate import Sample, estimate
 from core.training.machine import backend as training_backend
 from tests.backends import able
 
@@ -130,6 +132,21 @@ def test_stored_and_opened_a_mistake_is_still_made(mistake, tmp_path):
         input_ids, token_mask = padded(review(), 3)
         answers.append(opened(input_ids, token_mask.long()).logits)
     assert torch.equal(*answers)
+
+
+@every_mistake
+def test_where_no_backend_is_named_one_is_taken_that_can(mistake):
+    network = encoder(mistake)
+    torch.manual_seed(3)
+    answer = network(*padded(review(), 3))[0]
+    torch.manual_seed(3)
+    torch.testing.assert_close(answer, network(*padded(review(), 3), backend="eager")[0], atol=1e-5, rtol=1e-5)
+
+
+@every_mistake
+def test_what_a_training_of_a_mistake_takes_can_be_estimated(mistake):
+    config = RunConfig(model=EncoderArchitecture(**SMALL | knobs(mistake)), training=TrainingConfig(precision="float32"))
+    assert estimate(config, Sample(n=100, n_classes=2, tokens=np.array([5, 9, 16]))).seconds > 0
 
 
 @every_mistake_of_attention
