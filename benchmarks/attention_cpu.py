@@ -1,11 +1,12 @@
 """Limits of the attention kernels on this machine's CPU: `python -m benchmarks.attention_cpu`.
 
-Times are ratios of interleaved pairs in one process, since a machine may be busy; memory is measured by `core.measure`, each cell in
-a process of its own. Writes benchmarks/RESULTS_attention_<cpu>_<date>.json and .md.
+Times are ratios of interleaved pairs in one process, since a machine may be busy; memory is measured by `core.measure`, each
+cell in a process of its own. Writes benchmarks/RESULTS_attention_<cpu>_<date>.json and .md.
 """
 
 import datetime
 import json
+import os
 import re
 import statistics
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from core.attention import chunked, eager, sdpa
@@ -32,6 +33,17 @@ HEADS, D_HEAD = 8, 32
 PAIRS = 5
 TCMALLOC = "libtcmalloc*.so*"
 HERE = Path(__file__).parent
+HEADING = """\
+# Attention on a CPU, {date}
+
+{cpu}, threads: {threads} of {cores} cores, which other processes used, too; PyTorch {torch}; allocator: {allocator}{lacking}.
+Float32, forward and backward, {heads} heads of {d_head}. Times are the median of {pairs} interleaved pairs in one process, and
+their range; peaks are of one encoder layer, each in a process of its own (VmHWM above baseline).
+
+| what | limit | found |
+|---|---|---|
+{rows}
+"""
 
 
 def ratio(slower: Callable[..., Any], faster: Callable[..., Any], batch: int, length: int, mask: AttentionMask) -> list[float]:
@@ -89,6 +101,7 @@ def measured() -> dict[str, Any]:
         "date": str(datetime.date.today()),
         "torch": torch.__version__,
         "hardware": hardware("cpu"),
+        "allocator": os.environ.get("LD_PRELOAD") or "glibc",
         "tcmalloc": bool([*Path("/usr/lib").rglob(TCMALLOC)]),
         "eager over sdpa": ratio(eager.attend, sdpa.attend, 8, 1024, AttentionMask(real)),
         "chunked over eager": ratio(chunked.attend, eager.attend, 2, 4096, AttentionMask()),
@@ -108,33 +121,17 @@ def told(found: dict[str, Any]) -> str:
         low, high = min(found[name]), max(found[name])
         rows.append(f"| {what} | {limit} | {statistics.median(found[name]):.2f} ({low:.2f} to {high:.2f}) |")
     share = peaks["chunked"]["measured"] / peaks["eager"]["measured"]
-    mib = {name: f"{values['measured'] / 2**20:,.0f} MiB" for name, values in peaks.items()}
-    rows.append(
-        f"| peak of a layer, `chunked` over `eager`, B 2, T 4096 | at most 0.1 | {share:.3f} ({mib['chunked']}, {mib['eager']}) |"
-    )
+    sizes = ", ".join(f"{values['measured'] / 2**20:,.0f} MiB" for values in reversed(peaks.values()))
+    rows.append(f"| peak of a layer, `chunked` over `eager`, B 2, T 4096 | at most 0.1 | {share:.3f} ({sizes}) |")
     rows.append(f"| operators of `SelfAttention`, and by hand | equal | {counted['ours']}, {counted['by_hand']} |")
-    allocator = "glibc's allocator; tcmalloc is not installed, so nothing was measured under it"
-    return "\n".join(
-        [
-            f"# Attention on a CPU, {found['date']}",
-            "",
-            f"{machine['cpu']}, threads: {machine['threads']} of {machine['cores']} cores, which other processes used, too; PyTorch "
-            f"{found['torch']}; {allocator if not found['tcmalloc'] else 'the allocator that was loaded'}.",
-            f"Float32, forward and backward, {HEADS} heads of {D_HEAD}. Times are the median of {PAIRS} interleaved pairs in one "
-            "process, and their range; peaks are of one encoder layer, each in a process of its own (VmHWM above baseline).",
-            "",
-            "| what | limit | found |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    lacking = "" if found["tcmalloc"] else " (tcmalloc is not installed here, so nothing was measured under it)"
+    return HEADING.format(**machine, **found, lacking=lacking, pairs=PAIRS, heads=HEADS, d_head=D_HEAD, rows="\n".join(rows))
 
 
 def main() -> None:
     """Measures, and writes both files."""
     found = measured()
-    cpu = re.sub(r"\W+", "-", found["hardware"]["cpu"]).strip("-")
+    cpu = re.sub(r"\W+", "-", found["hardware"]["cpu"].lower()).strip("-")
     path = HERE / f"RESULTS_attention_{cpu}_{found['date']}"
     path.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
     path.with_suffix(".md").write_text(told(found))

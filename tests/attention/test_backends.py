@@ -74,16 +74,6 @@ def assert_as_written_out(name, q, k, v, token_mask, term=None, scale=None):
 
 
 @every_backend
-@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 127, 129])
-@pytest.mark.parametrize("heads", [1, 3, 6])
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
-def test_values_and_gradients_of_self_attention(name, length, heads, dtype, padded):
-    q, k, v, token_mask = draw(heads, length, length, dtype=dtype)
-    assert_as_written_out(name, q, k, v, token_mask if padded else None)
-
-
-@every_backend
 @pytest.mark.parametrize("scale", [None, 0.5, 0.05])
 @pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -92,43 +82,6 @@ def test_values_and_gradients_with_scale_and_bias_on_unequal_axes(name, scale, b
     q, k, v, token_mask = draw(heads=4, queries=7, keys=65, d_head=16, dtype=dtype)
     term = torch.randn(4, 7, 65, generator=torch.Generator().manual_seed(2))
     assert_as_written_out(name, q, k, v, token_mask if padded else None, term if biased else None, scale)
-
-
-@pytest.mark.parametrize("name", [name for name in able(gradients=True) if name != "eager"])
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
-def test_backend_and_its_gradient_match_eager(name, dtype, padded):
-    q, k, v, token_mask = draw(6, 129, 129, dtype=dtype)
-    mask = AttentionMask(token_mask if padded else None)
-    attend, eager = BACKENDS[name].resolve(), BACKENDS["eager"].resolve()
-    out, _, gradients = result_and_gradients(lambda q, k, v: attend(q, k, v, mask), [q, k, v])
-    expected, _, expected_gradients = result_and_gradients(lambda q, k, v: eager(q, k, v, mask), [q, k, v])
-    near = dict(atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
-    torch.testing.assert_close(out, expected, **near)
-    torch.testing.assert_close(gradients, expected_gradients, **near)
-
-
-def chunked(q, k, v):
-    return torch.cat([q, k, v], dim=-1).chunk(3, dim=-1)
-
-
-def transposed(q, k, v):
-    return tuple(x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
-
-
-def shared(q, k, v):
-    return q, k[:, :1].expand_as(k), v[:, :1].expand_as(v)
-
-
-@every_backend
-@pytest.mark.parametrize("view", [chunked, transposed, shared])
-@pytest.mark.parametrize("keys", [33, 65])
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-def test_views_read_as_their_copies(name, view, keys, dtype):
-    *leaves, token_mask = draw(3, keys, keys, dtype=dtype)
-    viewed = view(*(leaf.detach() for leaf in leaves))
-    assert not all(x.is_contiguous() for x in viewed)
-    assert_as_written_out(name, *(x.requires_grad_() for x in viewed), token_mask)
 
 
 @every_backend
