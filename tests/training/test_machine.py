@@ -1,0 +1,52 @@
+"""A kernel that cannot train a network here is refused before anything starts."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.catalog import BACKENDS
+from core.config import EncoderArchitecture, RunConfig, TrainingConfig
+from core.training import machine
+from tests.backends import able
+
+
+def chosen(backend, model=None, device="cpu", precision="float32"):
+    training = TrainingConfig(backend=backend, device="cpu")
+    return machine.backend(RunConfig(model=model or EncoderArchitecture(), training=training), device, precision)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_kernel_is_taken_as_asked_or_refused_in_a_sentence(name):
+    if name in able(gradients=True):
+        assert chosen(name) == name
+    else:
+        with pytest.raises(ValueError, match=f"^backend: got '{name}', but it (runs on cuda alone|has no backward pass)"):
+            chosen(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "sentence"),
+    [
+        ("chunked", {"attention_dropout": 0.1}, "it drops no attention weights on cuda; set attention_dropout to 0"),
+        ("varlen", {}, "it hides no padding on cuda"),
+        ("sdpa-flash", {"positional": "alibi"}, "it adds no bias, which ALiBi needs, on cuda"),
+        ("cudnn", {"window": 4}, "it hides no padding on cuda"),
+    ],
+)
+def test_what_the_network_needs_is_asked_of_the_kernel(name, knobs, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        chosen(name, replace(EncoderArchitecture(), **knobs), "cuda", "bfloat16")
+
+
+def test_the_format_is_asked_of_the_kernel():
+    with pytest.raises(ValueError, match="it takes bfloat16 and float16 on cuda, not float32"):
+        chosen("sdpa-flash", device="cuda")
+
+
+@pytest.mark.parametrize("positional", ["sinusoidal", "rotary", "alibi"])
+@pytest.mark.parametrize("attention_dropout", [0.0, 0.1])
+def test_what_is_chosen_by_itself_can_do_it(positional, attention_dropout):
+    model = EncoderArchitecture(positional=positional, attention_dropout=attention_dropout, window=3, n_global=1)
+    for precision in ("float32", "bfloat16"):
+        name = chosen("auto", model, precision=precision)
+        assert chosen(name, model, precision=precision) == name in ("eager", "sdpa")
