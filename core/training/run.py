@@ -161,13 +161,13 @@ def _record(
             "reviews_per_s": fitted.rates.reviews_per_s,
             "tokens_per_s": fitted.rates.tokens_per_s,
         },
-        "peak_memory": _peak_memory(execution.device),
+        "peak_memory": peak_memory(execution.device),
         "hardware": machine.hardware(execution.device),
         "versions": machine.versions(),
     }
 
 
-def _peak_memory(device: str) -> dict[str, Any]:
+def peak_memory(device: str) -> dict[str, Any]:
     """The most memory that this process held until now, in bytes, with the counter that says so; without one, none.
 
     On a GPU it is what tensors took there, elsewhere all that was resident, libraries and reviews with it.

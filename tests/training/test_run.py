@@ -21,7 +21,7 @@ from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
 from core.inspection.reading import read
 from core.records import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
-from core.training.run import prepare, train
+from core.training.run import peak_memory, prepare, train
 from tests import small_runs
 
 SIDES = ("validation", "test")
@@ -61,10 +61,11 @@ def test_it_learned(made):
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux keeps count of a process's peak memory")
 def test_peak_memory_is_that_of_the_process_up_to_then(made):
-    peak = made.model.run["peak_memory"]
+    recorded, found = made.model.run["peak_memory"], peak_memory("cpu")
     (now,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
-    weights = 4 * made.model.run["n_parameters"]
-    assert peak["source"] == "VmHWM" and weights < peak["bytes"] <= 1024 * int(now) < 100 * peak["bytes"]
+    assert recorded["source"] == found["source"] == "VmHWM"
+    assert 4 * made.model.run["n_parameters"] < recorded["bytes"]
+    assert found["bytes"] <= 1024 * int(now) < 1.1 * found["bytes"]
 
 
 def test_nothing_half_done_is_left(made):
