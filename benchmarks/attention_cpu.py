@@ -131,7 +131,7 @@ def told(found: dict[str, Any]) -> str:
 def main() -> None:
     """Measures, and writes both files."""
     found = measured()
-    cpu = re.sub(r"\W+", "-", found["hardware"]["cpu"].lower()).strip("-")
+    cpu = re.sub(r"\W+", "-", found["hardware"]["cpu"]).strip("-")
     path = HERE / f"RESULTS_attention_{cpu}_{found['date']}"
     path.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
     path.with_suffix(".md").write_text(told(found))
