@@ -6,6 +6,7 @@ P of their exponentials, D a row's sum of dO * O. The loop over queries is the o
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -68,7 +69,7 @@ class _Flash(torch.autograd.Function):
     """Algorithm 1 of the paper, and Algorithm 4 for gradients; between them, of each row only O and log sum exp S are kept."""
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, logits: _Logits) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, logits: _Logits) -> Tensor:
         out, log_sums = torch.empty_like(q), torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
         for queries in _tiles(q.shape[-2]):
             q_i = q[..., queries, :].float()
@@ -92,7 +93,7 @@ class _Flash(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, log_sums = ctx.saved_tensors
         d_q, d_k, d_v = (torch.zeros(x.shape, dtype=torch.float32, device=x.device) for x in (q, k, v))
         for queries in _tiles(q.shape[-2]):

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch._dynamo import config
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from core.attention.bias import Bias
 from core.attention.masks import AttentionMask
@@ -26,7 +26,7 @@ def attend(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[Float[Tensor, "B H Q K"], None]:
-    """The same as `eager.attend` without the weights; memory grows with T.
+    """The same as `eager.attend` without the weights; memory grows with T, but for the mask, once written out in bools.
 
     The first call compiles, which takes about 20 s, and so does each new kind of mask or bias. ValueError without a compiler:
     uncompiled, FlexAttention holds all scores, and would not be what its name says.
@@ -34,22 +34,28 @@ def attend(
     refuse_impossible("flex", q, k, v, mask, bias, dropout_p)
     if not torch.is_grad_enabled():
         q, k, v = q.detach(), k.detach(), v.detach()  # on a CPU, leaves that have gradients elsewhere are refused, too
-    first = k.shape[-2] - q.shape[-2]  # the place of the first query
-    block_mask = None
-    if mask.token_mask is not None or mask.by_place:
-        rule = mask.rule(q, k)
-        block_mask = create_block_mask(
-            lambda b, h, i, j: rule(b, i + first, j), q.shape[0], None, q.shape[-2], k.shape[-2], device=q.device
-        )
-    score_mod = None
-    if bias is not None:
-        here = bias.to(q.device)
-
-        def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            return score + here.at(h, i + first, j)
-
     with config.patch(recompile_limit=GRAPHS):
-        return _compiled(q.is_cuda)(q, k, v, score_mod=score_mod, block_mask=block_mask, scale=scale), None
+        out = _compiled(q.is_cuda)(
+            q, k, v, score_mod=_score_mod(bias, q, k), block_mask=_block_mask(mask, q, k), scale=scale
+        )  # fmt: skip
+    return out, None
+
+
+def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask | None:
+    """Which blocks of 128 by 128 are seen whole, in part or not at all; None where nothing is hidden."""
+    if mask.token_mask is None and not mask.by_place:
+        return None
+    rule, first = mask.rule(q, k), k.shape[-2] - q.shape[-2]  # the place of the first query
+    sizes = q.shape[0], None, q.shape[-2], k.shape[-2]
+    return create_block_mask(lambda b, h, i, j: rule(b, i + first, j), *sizes, device=q.device)
+
+
+def _score_mod(bias: Bias | None, q: Tensor, k: Tensor) -> Callable[..., Tensor] | None:
+    """The bias as a function of a score and its indices."""
+    if bias is None:
+        return None
+    here, first = bias.to(q.device), k.shape[-2] - q.shape[-2]
+    return lambda score, b, h, i, j: score + here.at(h, i + first, j)
 
 
 @functools.cache

@@ -21,12 +21,12 @@ def attend(
 ) -> tuple[Float[Tensor, "B H Q K"], None]:
     """The same as `eager.attend` without the weights, for reviews that are packed, or of one length (arXiv:2307.08691)."""
     refuse_impossible("varlen", q, k, v, mask, bias, dropout_p)
-    queries, keys = (_lengths(x, mask) for x in (q, k))
+    queries, keys = _lengths(q, mask), _lengths(k, mask)
     out = varlen.varlen_attn(
-        *(_packed(x) for x in (q, k, v)),
-        queries, keys, int(queries.diff().max()), int(keys.diff().max()),
+        _packed(q), _packed(k), _packed(v), queries, keys, int(queries.diff().max()), int(keys.diff().max()),
         scale=scale, window_size=_window(mask),
     )  # fmt: skip
+    assert isinstance(out, Tensor)
     return out.unflatten(0, (q.shape[0], -1)).transpose(1, 2), None
 
 

@@ -70,6 +70,16 @@ def test_any_shape(name, mask, position, padded, length, heads):
         assert proof.error(name, case, "float32", gradients) <= proof.TOLERANCE["float32"]
 
 
+@pytest.mark.parametrize("name", able(gradients=True))
+@pytest.mark.parametrize("mask", ["causal", "window and global"])
+def test_the_last_queries_alone_are_answered_as_with_all(name, mask):
+    case = Case(mask, "alibi", True, 300, 3)
+    q, k, v, _ = drawn(case)
+    last = case.real[:, None, -5:, None]
+    found = proof.attended(name, case, q[:, :, -5:], k, v)
+    torch.testing.assert_close(found * last, proof.attended(name, case, q, k, v)[:, :, -5:] * last)
+
+
 def chunked(*parts):
     return torch.cat(parts, dim=-1).chunk(3, dim=-1)
 
