@@ -37,6 +37,16 @@ def encoder_base() -> RunConfig:
     )  # fmt: skip
 
 
+def encoder_local_global() -> RunConfig:
+    """Article D's encoder for long reviews: 128 global tokens, 512 local ones, 256 on either side (arXiv:2004.05150)."""
+    base = encoder_base()
+    return replace(
+        base,
+        model=replace(base.model, max_len=4_096, window=256, n_global=128),
+        training=replace(base.training, batch_size=8),
+    )
+
+
 def encoder_two_layer() -> RunConfig:
     """The encoder of article B: two layers, label smoothing, Adam's second beta at 0.98."""
     return RunConfig(
@@ -77,6 +87,7 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "tiny": tiny,
     "encoder-small": encoder_small,
     "encoder-base": encoder_base,
+    "encoder-local-global": encoder_local_global,
     "encoder-two-layer": encoder_two_layer,
     "encoder-best": encoder_best,
     "bilstm": bilstm,
