@@ -28,8 +28,8 @@ def reviews(tmp_path) -> Path:
     return path
 
 
-def choose(page, server, path, said="8 rows, 2 columns"):
-    page.goto(server.url + "/score")
+def choose(page, server, path, said="8 rows, 2 columns", address="/score"):
+    page.goto(server.url + address)
     page.get_by_text("Choose a table", exact=True).click()
     page.locator("input[type=file]").set_input_files(path)
     page.wait_for_selector(f"text={said}")
@@ -64,11 +64,8 @@ def test_the_review_that_was_ticked_is_the_one_that_opens(server, page, reviews)
 
 
 def test_a_review_is_opened_from_another_order(server, page, reviews):
-    choose(page, server, reviews)
+    choose(page, server, reviews, address="/score?score_order=least%20confident%20first")
     score(page)
-    page.get_by_role("combobox", name="Order").click()
-    page.get_by_role("option", name="least confident first").click()
-    page.wait_for_url("**score_order=least*")
     page.locator("[data-testid=stDataFrame]").nth(1).wait_for()
     click(page, 1)
     ticked = page.get_by_text(re.compile(r"^Row \d: ")).inner_text().partition(": ")[2]
