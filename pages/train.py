@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import knobs, live, loaders, panels, training
+from ui import knobs, launching, live, loaders, panels, training
 
 st.markdown(
     "Train a small network from scratch on reviews of your own or on a known set, and watch it learn.  \n"
@@ -10,7 +10,7 @@ st.markdown(
 )
 found = loaders.runs()
 id = training.which(found)
-training.refusal()
+launching.refusal("train")
 with panels.refusals():
     if id is not None:
         live.follow(id)

@@ -10,6 +10,7 @@ from core import runs
 from core.config import BiLSTMArchitecture
 from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
+from ui.launching import is_asked_to_stop
 
 SIDES = ("validation", "test")
 NO_VALUE = "n/a"
@@ -64,11 +65,6 @@ def _more(run: Run) -> list[str]:
         case Failed():
             return [said.reason]
     return asked
-
-
-def is_asked_to_stop(run: Run) -> bool:
-    """Whether a person asked a living run to stop."""
-    return run.is_alive and (run.folder / "cancel").exists()
 
 
 def kind(run: Run) -> str | None:

@@ -9,12 +9,11 @@ from core.artifact import model_folders
 from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
-from core.records import EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
+from core.records import EpochFinished, Event, Failed, StepFinished, TableRead, TrainingStarted
 from core.runs import Run
-from ui import controls, loaders, markdown, panels, training
+from ui import controls, launching, loaders, markdown, panels, training
 
 SECONDS_BETWEEN_LOOKS = 1.0
-LOG_LINES = 20
 POINTS = 400
 """Of a curve are drawn at most."""
 TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss"}} | {
@@ -47,16 +46,9 @@ def _draw(id: str, known: jobs.State) -> None:
 def _standing(run: Run) -> None:
     st.subheader(markdown.literal(run.name), anchor=False)
     if run.state == "queued":
-        ahead = run.last_event.ahead if isinstance(run.last_event, Queued) else 0
-        st.info(waiting(ahead), icon=":material/hourglass_empty:")
+        launching.waiting(run)
     elif run.state == "running":
         _progress(run.events)
-
-
-def waiting(ahead: int) -> str:
-    """What a run that waits waits for."""
-    goes = "Starting" if not ahead else "Queued: 1 run goes first" if ahead == 1 else f"Queued: {ahead} runs go first"
-    return f"{goes}. It begins by itself, and needs neither this tab nor this page."
 
 
 def _progress(events: Sequence[Event]) -> None:
@@ -100,19 +92,13 @@ def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:
 
 
 def _stop(run: Run) -> None:
-    asked = (run.folder / "cancel").exists()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Stop", key=f"train_stop_{run.id}", icon=":material/stop:", disabled=asked, on_click=jobs.cancel, args=(run.folder,)
-        )
-        if not asked:
+        launching.stop(run, f"train_stop_{run.id}", "It stores the best weights so far.")
+        if not launching.is_asked_to_stop(run):
             st.caption("Stopping stores the best weights so far.")
             return
         st.caption("Asked to stop: it stores the best weights so far and measures them.", width="content")
-        if st.button("End it now", key=f"train_end_{run.id}", help="Without storing anything more."):
-            with st.spinner("Ending the run…"):
-                jobs.stop(runs.find(run.id), grace_s=0)
-            st.rerun()
+        launching.end(run, f"train_end_{run.id}", "Without storing anything more.")
 
 
 def _outcome(run: Run) -> None:
@@ -135,8 +121,7 @@ def _outcome(run: Run) -> None:
     for problem in run.problems:
         st.warning(markdown.literal(sentence(problem)), icon=":material/warning:")
     if run.state in ("failed", "interrupted"):
-        log = jobs.tail(run.folder, LOG_LINES)
-        st.code("\n".join(log) if log else "(the run printed nothing)", language=None, wrap_lines=True)
+        launching.printed(run)
     if not run.is_alive:
         _doors(run)
 

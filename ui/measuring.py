@@ -14,9 +14,9 @@ from core.figures.memory import memory_by_length, memory_on_cards, time_by_lengt
 from core.jobs import device_of
 from core.measure.command import argv
 from core.measure.sweep import cells, estimated_s, impossible
-from core.records import CellMeasured, Failed, Queued
+from core.records import CellMeasured, Failed
 from core.runs import Run
-from ui import controls, loaders, markdown, memory, panels
+from ui import controls, launching, loaders, markdown, memory, panels
 
 NEW = "/new"
 """No run can be called so: a folder's name has no slash."""
@@ -24,7 +24,6 @@ PASSES: tuple[Literal["backward", "forward"], ...] = ("backward", "forward")
 FORMATS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
 LENGTHS = tuple(2**power for power in range(5, 14))
 SECONDS_BETWEEN_LOOKS = 1.0
-LOG_LINES = 20
 COLUMNS = {
     "predicted MiB": st.column_config.NumberColumn(format="%,.1f"),
     "measured MiB": st.column_config.NumberColumn(format="%,.1f"),
@@ -101,28 +100,16 @@ def _device() -> Literal["auto", "cpu", "cuda"]:
 def start(config: SweepConfig) -> None:
     """How long it will take, and the button. One form starts one run, however often it is pressed."""
     ahead = sum(run.is_alive for run in loaders.runs())
-    token = st.session_state.setdefault("memory_token", jobs.new_id())
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Measure", type="primary", icon=":material/speed:", on_click=_start, args=(token, config))
+        asked = ("memory", launching.token("memory"), argv(config), memory.title(config), config)
+        st.button("Measure", type="primary", icon=":material/speed:", on_click=launching.launch, args=asked)
         waits = (
             "" if not ahead else " once the run before it is over" if ahead == 1 else f" once the {ahead} runs before are over"
         )
         st.caption(f"{len(cells(config))} cells, about {duration(estimated_s(config))}{waits}.", width="content")
     for reason in dict.fromkeys(f"{each.backend}: {reason}" for each in cells(config) if (reason := impossible(each))):
         st.caption(markdown.literal(f"{reason}."))
-    if "memory_refused" in st.session_state:
-        st.error(markdown.literal(st.session_state.pop("memory_refused")), icon=":material/info:")
-
-
-def _start(token: str, config: SweepConfig) -> None:
-    folder = runs.runs_root() / token
-    try:
-        jobs.launch(argv(config), folder, memory.title(config), config)
-    except OSError as error:
-        st.session_state["memory_refused"] = f"{folder} cannot be made: {error.strerror}. Make room there, or another folder."
-        return
-    st.session_state["memory_token"] = jobs.new_id()
-    st.query_params["memory_run"] = token
+    launching.refusal("memory")
 
 
 def follow(id: str) -> None:
@@ -162,8 +149,7 @@ def _standing(run: Run, measured: Sequence[CellMeasured]) -> None:
     assert run.sweep is not None
     every = cells(run.sweep)
     if run.state == "queued":
-        ahead = run.last_event.ahead if isinstance(run.last_event, Queued) else 0
-        st.info(f"{waiting(ahead)} It needs neither this tab nor this page.", icon=":material/hourglass_empty:")
+        launching.waiting(run)
     elif run.state == "running":
         done = len(measured)
         now = f": {every[done].backend} at {every[done].length:,} tokens, memory and then time" if done < len(every) else ""
@@ -173,23 +159,9 @@ def _standing(run: Run, measured: Sequence[CellMeasured]) -> None:
     elif run.state != "succeeded":
         reason = run.last_event.reason if isinstance(run.last_event, Failed) else "its process ended without a word"
         st.error(markdown.literal(f"The run is {run.state}: {reason}."), icon=":material/error:")
-        log = jobs.tail(run.folder, LOG_LINES)
-        st.code("\n".join(log) if log else "(the run printed nothing)", language=None, wrap_lines=True)
+        launching.printed(run)
     if run.is_alive:
-        _stop(run)
-
-
-def waiting(ahead: int) -> str:
-    """What a run that waits waits for."""
-    if not ahead:
-        return "Starting."
-    return f"Queued, {ahead} ahead: {'a run has' if ahead == 1 else 'runs have'} the device, and nothing is measured beside it."
-
-
-def _stop(run: Run) -> None:
-    asked = (run.folder / "cancel").exists()
-    key, icon = f"memory_stop_{run.id}", ":material/stop:"
-    st.button("Stop", key=key, icon=icon, disabled=asked, on_click=jobs.cancel, args=(run.folder,))
+        launching.stop(run, f"memory_stop_{run.id}", "What has been measured is kept.")
 
 
 def show(config: SweepConfig, measured: Sequence[CellMeasured], missing: str = "not measured yet") -> None:

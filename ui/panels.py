@@ -37,7 +37,12 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        st.error(markdown.literal(f"{error}."), icon=":material/info:")
+        refused(str(error))
+
+
+def refused(reason: str) -> None:
+    """Say why something cannot be; `reason` is a sentence without full stop."""
+    st.error(markdown.literal(f"{reason}."), icon=":material/info:")
 
 
 def no_models() -> None:

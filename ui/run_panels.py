@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from core import jobs, runs
+from core import runs
 from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.records import Failed, StepFinished
 from core.runs import Run
-from ui import compare, controls, loaders, markdown, panels
+from ui import compare, controls, launching, loaders, markdown, panels
 
 SECONDS_BETWEEN_LOOKS = 2
-LOG_LINES = 12
 UNDOABLE = 5
 """Deleted runs that the page offers to bring back; the trash holds all of them."""
 MOST_LENGTHS = 5
@@ -74,9 +73,7 @@ def one(run: Run, title: str) -> None:
             st.caption("This model came without its run: there is no log of it, and it cannot be renamed or deleted here.")
             return
         st.caption(markdown.literal(f"{run.name} in {run.folder}"))
-        log = jobs.tail(run.folder, LOG_LINES)
-        if log:
-            st.code("\n".join(log), language=None, wrap_lines=True)
+        launching.printed(run)
         _rename(run)
         with panels.refusals():
             _act(run)
@@ -96,13 +93,10 @@ def _rename(run: Run) -> None:
 
 def _act(run: Run) -> None:
     with st.container(horizontal=True):
-        if run.is_alive and _button("Stop", run, "It stores what it has, measures it and ends."):
-            jobs.cancel(runs.find(run.id))
-            st.rerun()
-        if compare.is_asked_to_stop(run) and _button("End it now", run, "What it has learned is lost."):
-            with st.spinner("Ending the run…"):
-                jobs.stop(runs.find(run.id), grace_s=0.0)
-            st.rerun()
+        if run.is_alive:
+            launching.stop(run, f"compare_stop_{run.id}", "It stores what it has, measures it and ends.")
+        if launching.is_asked_to_stop(run):
+            launching.end(run, f"compare_end_{run.id}", "What it has learned is lost.")
         if _button("Delete", run, "Into the trash, from where it can be brought back."):
             runs.delete(run.id)
             st.session_state["compare_deleted"] |= {run.id: run.name}

@@ -8,14 +8,14 @@ from pathlib import PurePath
 
 import streamlit as st
 
-from core import jobs, runs
+from core import runs
 from core.catalog import SOURCES
 from core.config import DataConfig, RunConfig
 from core.data.uploads import Upload
 from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
 from core.runs import Run
-from ui import controls, loaders, markdown, tables
+from ui import controls, launching, loaders, markdown, tables
 
 NEW = "/new"
 """No run can be called so: a folder's name has no slash."""
@@ -83,46 +83,24 @@ def reviews(chosen: str | Upload) -> DataConfig | None:
 def start(base: Base, source: str | Upload, config: RunConfig) -> None:
     """The button, and the command that it runs. One form starts one run, however often it is pressed."""
     argv = ["train", *flags(base.preset, config)]
-    token = st.session_state.setdefault("train_token", jobs.new_id())
+    token = launching.token("train")
     name = f"{base.preset} on {source if isinstance(source, str) else source.name}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input("Name", key="train_name", placeholder=name, persist_state="session", max_chars=runs.NAME_LENGTH)
-        st.button(
-            "Start training", type="primary", icon=":material/play_arrow:", on_click=launch, args=(token, argv, typed or name)
-        )
+        asked = ("train", token, argv, typed or name)
+        st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=launching.launch, args=asked)
     if config.reviews.limit is not None:
         st.caption(f"At most {config.reviews.limit:,} reviews are used; empty `limit` to use all there are.")
     with st.expander("The exact command"):
         st.code(shlex.join(["python", "-m", "core", *argv, "--out", f"runs/{token}"]), language="bash", wrap_lines=True)
 
 
-def refusal() -> None:
-    """Why the run that was asked for last could not be started."""
-    if "train_refused" in st.session_state:
-        st.error(markdown.literal(st.session_state.pop("train_refused")), icon=":material/info:")
-
-
-def launch(token: str, argv: list[str], title: str) -> None:
-    """Starts the run of that id, if it has not been started yet, and looks at it."""
-    folder = runs.runs_root() / token
-    try:
-        jobs.launch(argv, folder, title)
-    except OSError as error:
-        st.session_state["train_refused"] = f"{folder} cannot be made: {error.strerror}. Make room, or give it the right to."
-        return
-    st.session_state["train_token"] = jobs.new_id()
-    st.query_params["train_run"] = token
-
-
 def again(run: Run) -> None:
     """Starts a run that is over anew, as it was or with other knobs."""
     if preset_of(run) is None or run.config is None:
         return
-    token = st.session_state.setdefault("train_token", jobs.new_id())
-    same = without_folder(run.argv)
-    st.button(
-        "Train again", icon=":material/replay:", on_click=launch, args=(token, same, run.name), key=f"train_again_{run.id}"
-    )
+    asked = ("train", launching.token("train"), without_folder(run.argv), run.name)
+    st.button("Train again", icon=":material/replay:", on_click=launching.launch, args=asked, key=f"train_again_{run.id}")
     st.button(
         "Change and train",
         icon=":material/tune:",

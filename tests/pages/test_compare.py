@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core import jobs, runs
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
 from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
-from ui import compare
+from ui import compare, launching
 
 CONFIG = RunConfig(reviews=DataConfig(data="/a/place/reviews.csv", limit=5_000))
 MARKUP = "<b>x</b> $y$ **z** :red[q] [l](http://x)"
@@ -380,7 +380,7 @@ def test_a_failed_run_opens_on_its_reason_and_the_end_of_its_log(page, root):
     (expander,) = page.expander
     assert expander.proto.expanded
     assert page.error[0].value == "\\`x\\` is \\*no\\* column"
-    assert page.code[0].value.splitlines()[-1] == "line 98 <b>" and page.code[0].value.count("\n") == 11
+    assert page.code[0].value.splitlines()[-1] == "line 98 <b>" and page.code[0].value.count("\n") == launching.LOG_LINES - 1
 
 
 def test_the_run_that_was_chosen_is_deleted_whatever_arrives_above_it(page, root):
@@ -452,11 +452,11 @@ def test_a_living_run_is_not_deleted_but_stopped(page, root, living):
     assert page.dataframe[0].value["state"].tolist() == ["running"]
     page.button(key="compare_Delete_alive").click().run()
     assert "is running; stop it before you delete it" in words(page) and living.is_dir()
-    assert "compare_End it now_alive" not in [button.key for button in page.button]
-    page.button(key="compare_Stop_alive").click().run()
+    assert "compare_end_alive" not in [button.key for button in page.button]
+    page.button(key="compare_stop_alive").click().run()
     assert page.dataframe[0].value["state"].tolist() == ["running, asked to stop"]
-    page.button(key="compare_Stop_alive").click().run()  # twice does no harm
-    page.button(key="compare_End it now_alive").click().run()
+    assert page.button(key="compare_stop_alive").disabled  # asking twice is of no use
+    page.button(key="compare_end_alive").click().run()
     assert not page.exception
     assert page.dataframe[0].value["state"].tolist()[0].startswith(("cancelled", "failed"))
     page.button(key="compare_Delete_alive").click().run()

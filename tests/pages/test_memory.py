@@ -10,7 +10,7 @@ from core.config import SweepConfig
 from core.measure.predict import peak_bytes
 from core.measure.sweep import cell, cells
 from core.records import Cancelled, CellMeasured, Failed, Finished, Queued, Started
-from ui import measuring, memory
+from ui import memory
 
 CONFIG = SweepConfig(lengths=(128, 512), batch=2, n_heads=4, d_head=16, device="cpu")
 
@@ -243,8 +243,7 @@ def test_a_waiting_sweep_says_how_many_are_ahead(page, root):
     with jobs._owned(folder):
         page.query_params["memory_run"] = "a"
         page.run()
-    assert "Queued, 2 ahead" in said(page)
-    assert measuring.waiting(1).startswith("Queued, 1 ahead: a run has the device")
+    assert "Queued: 2 runs go first" in said(page)
 
 
 def test_other_runs_and_unknown_ones_are_no_measurements(page, root):

@@ -28,7 +28,7 @@ from core.records import (
 from core.training.estimate import Estimate
 from core.training.machine import Execution
 from tests import small_runs
-from ui import knobs, live, training
+from ui import knobs, launching, live, training
 
 STARTED = TrainingStarted(
     n_parameters=1_234_567, n_train=1_000, n_validation=50, epochs=2, device="cpu", precision="bfloat16", backend="eager"
@@ -124,7 +124,7 @@ def test_one_form_starts_one_run_and_the_address_finds_it(form, launched):
         (["train", "--preset", "tiny"], token, "tiny on imdb")
     ]
     assert form.query_params["train_run"] in (token, [token])
-    training.launch(token, launched[0][0], "again")  # a second click on the same drawn form
+    launching.launch("train", token, launched[0][0], "again")  # a second click on the same drawn form
     assert len(launched) == 1
 
 
@@ -250,10 +250,10 @@ def test_what_was_made_of_a_table_is_said(first_page, root):
 
 def test_a_failed_run_opens_on_its_reason_and_the_end_of_its_log(first_page, root):
     folder = made(root, "1", Started(device="cpu"), Failed(reason=f"the loss became nan {MARKUP}", step=3))
-    (folder / "log.txt").write_text("first\nlast words <b>\n")
+    (folder / "log.txt").write_text(f"last words <b>\nerror: the loss became nan {MARKUP}\n")
     page = looking_at(first_page, "1")
     assert page.error[0].value.replace("\\", "") == f"The loss became nan {MARKUP}."
-    assert "last words <b>" in [c.value for c in page.code][0]
+    assert [c.value for c in page.code][0] == "last words <b>"  # the reason does not stand twice
     assert {"Train again", "Change and train"} <= {b.label for b in page.button}
 
 

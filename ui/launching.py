@@ -1,0 +1,88 @@
+"""A run whatever it does: how a page starts it, how it waits, how it is stopped, and what it printed last.
+
+`page` is the first word of a page's keys: its address holds the run that it shows as `{page}_run`.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import jobs, runs
+from core.config import RunConfig, SweepConfig
+from core.records import Failed, Queued
+from core.runs import Run
+from ui import panels
+
+LOG_LINES = 20
+
+
+def token(page: str) -> str:
+    """The id of the run that the page's form starts: one form starts one run, however often it is pressed."""
+    return st.session_state.setdefault(f"{page}_token", jobs.new_id())
+
+
+def launch(page: str, id: str, argv: Sequence[str], title: str, config: RunConfig | SweepConfig | None = None) -> None:
+    """Starts the run of that id, if it has not been started yet, and looks at it. `refusal` says why it could not be."""
+    folder = runs.runs_root() / id
+    try:
+        jobs.launch(argv, folder, title, config)
+    except OSError as error:
+        reason = f"{folder} cannot be made ({error.strerror}); make room there, or give the lab the right to write there"
+        st.session_state[f"{page}_refused"] = reason
+        return
+    st.session_state[f"{page}_token"] = jobs.new_id()
+    st.query_params[f"{page}_run"] = id
+
+
+def refusal(page: str) -> None:
+    """Why the run that was asked for last could not be started."""
+    if f"{page}_refused" in st.session_state:
+        panels.refused(st.session_state.pop(f"{page}_refused"))
+
+
+def waiting(run: Run) -> None:
+    """What a queued run waits for."""
+    ahead = run.last_event.ahead if isinstance(run.last_event, Queued) else 0
+    goes = "Starting" if not ahead else "Queued: 1 run goes first" if ahead == 1 else f"Queued: {ahead} runs go first"
+    st.info(f"{goes}. It begins by itself, and needs neither this tab nor this page.", icon=":material/hourglass_empty:")
+
+
+def stop(run: Run, key: str, help: str) -> None:
+    """The button that asks a living run to stop."""
+    asked = is_asked_to_stop(run)
+    if st.button("Stop", key=key, icon=":material/stop:", disabled=asked, help=help):
+        with panels.refusals():
+            ask_to_stop(run)
+            st.rerun()
+
+
+def end(run: Run, key: str, help: str) -> None:
+    """The button that ends a run that was asked to stop, at once."""
+    if st.button("End it now", key=key, help=help):
+        with panels.refusals(), st.spinner("Ending the run…"):
+            try:
+                jobs.stop(runs.find(run.id), grace_s=0.0)
+            except OSError as error:
+                raise ValueError(f"the run cannot be ended ({error.strerror}); make room in {run.folder}") from error
+            st.rerun()
+
+
+def ask_to_stop(run: Run) -> None:
+    """Asks a run to stop. ValueError where there is no room for the question, which is a file, or no such run."""
+    try:
+        jobs.cancel(runs.find(run.id))
+    except OSError as error:
+        raise ValueError(f"the run cannot be asked to stop ({error.strerror}); make room in {run.folder}") from error
+
+
+def is_asked_to_stop(run: Run) -> bool:
+    """Whether a person asked a living run to stop."""
+    return run.is_alive and (run.folder / "cancel").exists()
+
+
+def printed(run: Run) -> None:
+    """The end of what a run printed, without the reason of its failure, which stands above it."""
+    reason = run.last_event.reason if isinstance(run.last_event, Failed) else None
+    lines = [line for line in jobs.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
+    if lines:
+        st.code("\n".join(lines), language=None, wrap_lines=True)
