@@ -58,19 +58,31 @@ def models(key: str, most: int, default: int) -> list[str]:
 def several(label: str, titles: Mapping[str, str], key: str, most: int, default: Sequence[str] = ()) -> list[str]:
     """The chosen ids of those that `titles` calls by name, `most` of them at most. The URL holds them under `key`."""
     wanted = chosen(key, titles, default)[:most]
-    if st.session_state.get(key) != wanted:
-        st.session_state[key] = wanted
+    start = None if _overruled(key, wanted) else wanted
+    called = _called(titles)
     return st.multiselect(
-        label, list(titles), format_func=_called(titles), max_selections=most, key=key, on_change=_note, args=(key, titles)
+        label, list(titles), start, format_func=called, max_selections=most, key=key, on_change=_note, args=(key, titles)
     )
 
 
 def one(label: str, titles: Mapping[str, str], key: str) -> str:
     """The chosen id of those that `titles` calls by name, at first the first. The URL holds it under `key`."""
-    wanted = (chosen(key, titles, ()) or list(titles))[0]
-    if st.session_state.get(key) != wanted:
-        st.session_state[key] = wanted
-    return st.selectbox(label, list(titles), format_func=_called(titles), key=key, on_change=_note, args=(key, titles))
+    ids = list(titles)
+    wanted = (chosen(key, titles, ()) or ids)[0]
+    start = 0 if _overruled(key, wanted) else ids.index(wanted)
+    return st.selectbox(label, ids, start, format_func=_called(titles), key=key, on_change=_note, args=(key, titles))
+
+
+def _overruled(key: str, wanted: str | list[str]) -> bool:
+    """Whether the widget's value had to be replaced by `wanted`.
+
+    Else `wanted` is to be its starting value, in each run: one that is set from here is sent once, and a click at the wrong
+    moment ends that run before it is. The browser would then answer with a choice of nothing, as if it were a person's.
+    """
+    if st.session_state.get(key, wanted) == wanted:
+        return False
+    st.session_state[key] = wanted
+    return True
 
 
 def steps(end: int, key: str) -> tuple[int, int] | None:

@@ -383,6 +383,18 @@ def test_a_failed_run_opens_on_its_reason_and_the_end_of_its_log(page, root):
     assert page.code[0].value.splitlines()[-1] == "line 98 <b>" and page.code[0].value.count("\n") == launching.LOG_LINES - 1
 
 
+def test_a_baseline_outlives_a_click_that_cuts_its_first_run_short(page, root):
+    for id in "ab":
+        finish(root, id)
+    choose(page, "a", "b")
+    page.query_params["compare_baseline"] = ["b"]
+    for _ in range(2):  # the browser may hear of the widget in any run for the first time
+        page.run()
+        baseline = page.selectbox(key="compare_baseline")
+        assert baseline.value == "b"
+    assert baseline.proto.default == 1
+
+
 def test_the_run_that_was_chosen_is_deleted_whatever_arrives_above_it(page, root):
     for minute, id in enumerate("abc"):
         finish(root, id, minute=minute)

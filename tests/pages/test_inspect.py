@@ -219,6 +219,13 @@ def test_a_reading_that_cannot_be_trusted_warns(inspect, monkeypatch, broken, sa
     assert not any("rows sum to 1" in line.value for line in inspect.markdown)
 
 
+def test_a_choice_outlives_a_click_that_cuts_its_first_run_short(inspect):
+    for _ in range(2):  # the browser may hear of the widget in any run for the first time
+        inspect.run()
+        choice = inspect.multiselect(key="inspect_models")
+        assert [choice.options[i] for i in choice.proto.default] == choice.value == ["imdb-encoder", "imdb-bilstm"]
+
+
 def test_at_most_two_models_are_shown(inspect):
     assert inspect.multiselect(key="inspect_models").value == ["imdb-encoder", "imdb-bilstm"]
     inspect.query_params["inspect_models"] = ["cls", "one-head", "imdb-bilstm"]
