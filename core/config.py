@@ -16,7 +16,9 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]")
 LONGEST = 65_536
 """Tokens at most in a measured cell."""
 MOST_IN_A_SWEEP = 16
-"""Lengths of a sweep at most, and backends."""
+"""Lengths of a sweep at most, backends and batches."""
+LARGEST_BATCH = 1024
+"""Reviews at most in a measured cell."""
 
 
 class Bounds(NamedTuple):
@@ -290,35 +292,41 @@ class RunConfig(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SweepConfig(Checked):
-    """Memory and time of attention backends over lengths: encoder layers without an embedding, d_ff = 4 d_model.
+    """Memory and time of networks and attention backends over lengths and batches; `core.records.Cell` says of what.
 
-    Every backend is measured at every length, each in a process of its own.
+    The encoder is measured on every backend, a BiLSTM once, each at every length and batch, in processes of their own.
     """
 
+    networks: tuple[Literal["encoder", "bilstm"], ...] = ("encoder",)
     backends: tuple[str, ...] = ("eager", "sdpa")
-    """Names of the catalogue."""
+    """Names of the catalogue, for the encoder."""
     lengths: tuple[int, ...] = (128, 256, 512, 1024, 2048)
     """Tokens of a review."""
-    what: Literal["forward", "backward"] = "backward"
-    """forward: without gradients, as in prediction; backward: forward and backward, as in training."""
-    batch: Annotated[int, Bounds(1, 1024)] = 8
+    batches: tuple[int, ...] = (8,)
+    """Reviews at once."""
+    what: Literal["forward", "backward", "step"] = "backward"
+    """forward: without gradients, as in prediction; backward: forward and backward; step: a whole step of training."""
+    checkpointing: bool = False
+    """Whether a layer's activations are computed again in the backward pass (arXiv:1604.06174)."""
     n_heads: Annotated[int, Bounds(1, 64)] = 8
     d_head: Annotated[int, Bounds(8, 256)] = 32
     n_layers: Annotated[int, Bounds(1, 48)] = 1
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """Format of weights and activations."""
+    dtype: Literal["float32", "bfloat16", "mixed"] = "float32"
+    """Format of weights and activations; mixed: float32 weights under autocast to bfloat16, as in training."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for knob, values in {"backends": self.backends, "lengths": self.lengths}.items():
+        for knob in ("networks", "backends", "lengths", "batches"):
+            values = getattr(self, knob)
             if not 1 <= len(values) <= MOST_IN_A_SWEEP:
                 raise ValueError(f"{knob}: got {len(values)} values, expected from 1 to {MOST_IN_A_SWEEP}")
             if len(set(values)) < len(values):
                 raise ValueError(f"{knob}: got {', '.join(map(str, values))}, expected each only once")
-        for length in self.lengths:
-            if not 1 <= length <= LONGEST:
-                raise ValueError(f"lengths: got {length}, expected int from 1 to {LONGEST}")
+        for knob, most in (("lengths", LONGEST), ("batches", LARGEST_BATCH)):
+            for number in getattr(self, knob):
+                if not 1 <= number <= most:
+                    raise ValueError(f"{knob}: got {number}, expected int from 1 to {most}")
 
 
 def to_json(config: Checked) -> dict[str, Any]:

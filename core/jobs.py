@@ -389,7 +389,9 @@ def _is_of(value: Any, hint: Any) -> bool:
         return isinstance(value, list) and all(_is_of(item, *get_args(hint)) for item in value)
     if hint is str:
         return isinstance(value, str) and value.encode("utf-8", "replace").decode() == value
-    return isinstance(value, float | int if hint is float else hint) and not isinstance(value, bool)
+    if hint is bool or isinstance(value, bool):
+        return hint is bool and isinstance(value, bool)
+    return isinstance(value, float | int if hint is float else hint)
 
 
 def tail(folder: Path, n: int) -> list[str]:

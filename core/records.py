@@ -98,11 +98,20 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What is measured at once: encoder layers without an embedding, d_ff = 4 d_model, on one backend at one length."""
+    """What is measured at once: the layers of a network, or a training step of a whole classifier, at one length.
 
-    backend: str
+    Layers are D = H K wide and have neither positions nor dropout. The encoder's have H heads of K and d_ff = 4 D. The BiLSTM
+    has no heads: D goes into its first layer, and each direction has D hidden units, as many as the encoder's d_model, like
+    the pair of article A.
+    """
+
+    network: str = "encoder"
+    """encoder or bilstm."""
+    backend: str | None
+    """Attention kernel; None for a BiLSTM, which has none."""
     what: str
-    """forward, without gradients; or backward, which is forward and backward."""
+    """forward: layers on random input, without gradients. backward: the same forward and backward. step: forward, backward and
+    AdamW of a classifier with an embedding of `STEP_VOCABULARY` tokens."""
     batch: int
     length: int
     """Tokens of a review."""
@@ -110,8 +119,19 @@ class Cell:
     d_head: int
     n_layers: int
     dtype: str
-    """Format of weights and activations."""
+    """Format of weights and activations; mixed: float32 weights under autocast to bfloat16, as in training."""
+    checkpointing: bool = False
+    """Whether a layer's activations are computed again in the backward pass (arXiv:1604.06174)."""
     device: str
+
+    @property
+    def label(self) -> str:
+        """The attention kernel, or the network where it has none: what a legend says."""
+        return self.backend or self.network
+
+
+STEP_VOCABULARY = 16_384
+"""Tokens in the embedding of the classifier whose step is measured."""
 
 
 Rate = Annotated[float, "per second of training proper: no start, validation or saving"]
@@ -189,9 +209,13 @@ class CellMeasured(Cell):
     """A cell and what it took, or why it was not to be measured. Memory and time are of two processes."""
 
     peak_bytes: int | None
-    """Weights, input, activations and gradients at their most; None if it could not be measured."""
+    """Weights, input, activations, gradients and optimiser state at their most; None if it could not be measured."""
     source: str | None
     """What `peak_bytes` was read from."""
+    live_bytes: int | None = None
+    """A second source on a CPU: the tensors alive at once, counted by each operator's results."""
+    reserved_bytes: int | None = None
+    """On a GPU: what PyTorch's allocator took of it, a little more than the tensors' own."""
     median_s: float | None
     """Seconds of one run; None if it could not be measured."""
     spread_s: float | None

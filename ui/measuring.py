@@ -67,7 +67,7 @@ def choose() -> SweepConfig:
         )  # fmt: skip
     numbers = {}
     for knob, label, low, high, start in (
-        ("batch", "Batch", 1, 128, first.batch),
+        ("batch", "Batch", 1, 128, first.batches[0]),
         ("n_heads", "Heads", 1, 32, first.n_heads),
         ("d_head", "Size of a head", 8, 256, first.d_head),
         ("n_layers", "Layers", 1, 24, first.n_layers),
@@ -86,6 +86,7 @@ def choose() -> SweepConfig:
         what=what,
         dtype=dtype,
         device=_device(),
+        batches=(numbers.pop("batch"),),
         **numbers,
     )
 

@@ -22,7 +22,7 @@ def title(config: SweepConfig) -> str:
     """What a sweep measures, in a line."""
     layers = f"{config.n_layers} layer{'s' if config.n_layers > 1 else ''}"
     return (
-        f"{config.what}, batch {config.batch}, {config.n_heads} × {config.d_head}, {layers}, {config.dtype}, "
+        f"{config.what}, batch {config.batches[0]}, {config.n_heads} × {config.d_head}, {layers}, {config.dtype}, "
         f"{min(config.lengths):,} to {max(config.lengths):,} tokens"
     )
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import tyro
 
@@ -17,29 +17,32 @@ from core.records import CellMeasured, Event
 DEFAULT = SweepConfig()
 Backend = Annotated[str, tyro.conf.arg(help=f"Attention kernel: {' or '.join(BACKENDS)}.")]
 Length = Annotated[int, tyro.conf.arg(help="Tokens of each review.")]
+Batch = Annotated[int, tyro.conf.arg(help="Reviews at once.")]
+NetworkName = Literal["encoder", "bilstm"]
+Network = Annotated[NetworkName, tyro.conf.arg(help="A BiLSTM has no attention kernel.")]
 Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """All of a cell but its backend and its length, by the names of its flags."""
+    """All of a cell but what a sweep takes several of, by the names of its flags."""
 
-    batch: int = DEFAULT.batch
-    """Reviews at once."""
     heads: int = DEFAULT.n_heads
     d_head: int = DEFAULT.d_head
-    """Size of a head; d_model is heads times this."""
+    """Size of a head; d_model is heads times this, and so are the hidden units of each direction of a BiLSTM."""
     layers: int = DEFAULT.n_layers
-    what: Literal["forward", "backward"] = DEFAULT.what
-    """forward: without gradients; backward: forward and backward, as in training."""
-    dtype: Literal["float32", "bfloat16"] = DEFAULT.dtype
-    """Of weights and activations."""
+    what: Literal["forward", "backward", "step"] = DEFAULT.what
+    """forward: layers without gradients; backward: forward and backward; step: of a whole classifier, with AdamW."""
+    checkpointing: bool = DEFAULT.checkpointing
+    """Compute a layer's activations again in the backward pass."""
+    dtype: Literal["float32", "bfloat16", "mixed"] = DEFAULT.dtype
+    """Of weights and activations; mixed: float32 weights, products in bfloat16, as in training."""
     device: Literal["auto", "cpu", "cuda"] = DEFAULT.device
 
-    def config(self, backends: str, lengths: str) -> SweepConfig:
-        """The sweep of this shape over names and numbers with commas between."""
+    def config(self, networks: tuple[NetworkName, ...], backends: tuple[str, ...], **numbers: tuple[int, ...]) -> SweepConfig:
+        """The sweep of this shape over these networks, backends, lengths and batches."""
         return SweepConfig(
-            backends=tuple(backends.split(",")), lengths=_numbers(lengths), what=self.what, batch=self.batch,
+            networks=networks, backends=backends, **numbers, what=self.what, checkpointing=self.checkpointing,
             n_heads=self.heads, d_head=self.d_head, n_layers=self.layers, dtype=self.dtype, device=self.device,
         )  # fmt: skip
 
@@ -47,25 +50,38 @@ class Shape:
 ShapeFlags = Annotated[Shape, tyro.conf.arg(name="")]
 
 
-def memory(backend: Backend = "sdpa", length: Length = 512, shape: ShapeFlags = Shape(), as_json: Json = False) -> None:
-    """Predict and measure the peak memory of encoder layers at one length."""
-    _one("memory", shape.config(backend, str(length)), as_json)
+def memory(
+    network: Network = "encoder", backend: Backend = "sdpa", length: Length = 512, batch: Batch = 8,
+    shape: ShapeFlags = Shape(), as_json: Json = False,
+) -> None:  # fmt: skip
+    """Predict and measure the peak memory of a network at one length."""
+    _one("memory", shape.config((network,), (backend,), lengths=(length,), batches=(batch,)), as_json)
 
 
-def speed(backend: Backend = "sdpa", length: Length = 512, shape: ShapeFlags = Shape(), as_json: Json = False) -> None:
-    """Time encoder layers at one length, and say which kernel ran."""
-    _one("speed", shape.config(backend, str(length)), as_json)
+def speed(
+    network: Network = "encoder", backend: Backend = "sdpa", length: Length = 512, batch: Batch = 8,
+    shape: ShapeFlags = Shape(), as_json: Json = False,
+) -> None:  # fmt: skip
+    """Time a network at one length, and say which kernel ran."""
+    _one("speed", shape.config((network,), (backend,), lengths=(length,), batches=(batch,)), as_json)
 
 
 def sweep(
     out: Annotated[Path, tyro.conf.arg(help="Folder of the run: events.jsonl has each cell as it is measured.")],
+    networks: Annotated[str, tyro.conf.arg(help="encoder, bilstm or encoder,bilstm.")] = ",".join(DEFAULT.networks),
     backends: Annotated[str, tyro.conf.arg(help="Attention kernels, with commas between.")] = ",".join(DEFAULT.backends),
     lengths: Annotated[str, tyro.conf.arg(help="Tokens, with commas between.")] = ",".join(map(str, DEFAULT.lengths)),
+    batches: Annotated[str, tyro.conf.arg(help="Reviews at once, with commas between.")] = ",".join(map(str, DEFAULT.batches)),
     shape: ShapeFlags = Shape(),
     as_json: Json = False,
 ) -> None:
     """Measure memory and time of several backends over lengths, as a run that has the device to itself."""
-    config = shape.config(backends, lengths)
+    config = shape.config(
+        _networks(networks),
+        tuple(backends.split(",")),
+        lengths=_numbers("lengths", lengths),
+        batches=_numbers("batches", batches),
+    )
     cells = sweeps.cells(config)
     measured: list[CellMeasured] = []
     with hold(out, cells[0].device, config) as job:
@@ -87,18 +103,28 @@ def sweep(
 def argv(config: SweepConfig) -> list[str]:
     """The command that measures this sweep, without its folder."""
     return [
-        "measure", "sweep", "--backends", ",".join(config.backends), "--lengths", ",".join(map(str, config.lengths)),
-        "--batch", str(config.batch), "--heads", str(config.n_heads), "--d-head", str(config.d_head),
-        "--layers", str(config.n_layers), "--what", config.what, "--dtype", config.dtype, "--device", config.device,
+        "measure", "sweep", "--networks", ",".join(config.networks), "--backends", ",".join(config.backends),
+        "--lengths", ",".join(map(str, config.lengths)), "--batches", ",".join(map(str, config.batches)),
+        "--heads", str(config.n_heads), "--d-head", str(config.d_head), "--layers", str(config.n_layers),
+        "--what", config.what, *(["--checkpointing"] if config.checkpointing else []),
+        "--dtype", config.dtype, "--device", config.device,
     ]  # fmt: skip
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _networks(text: str) -> tuple[NetworkName, ...]:
+    """ValueError for an unknown one."""
+    names = text.split(",")
+    if unknown := set(names) - set(get_args(NetworkName)):
+        raise ValueError(f"networks: got {unknown.pop()!r}, expected one of {', '.join(get_args(NetworkName))}")
+    return cast(tuple[NetworkName, ...], tuple(names))
+
+
+def _numbers(knob: str, text: str) -> tuple[int, ...]:
     """ValueError for what is no list of whole numbers."""
     try:
         return tuple(int(number) for number in text.split(","))
     except ValueError as error:
-        raise ValueError(f"lengths: got {text!r}, expected whole numbers with commas between, such as 128,256") from error
+        raise ValueError(f"{knob}: got {text!r}, expected whole numbers with commas between, such as 128,256") from error
 
 
 def _one(kind: str, config: SweepConfig, as_json: bool) -> None:
@@ -116,7 +142,7 @@ def _summary(event: CellMeasured) -> dict[str, object]:
 
 def _line(event: CellMeasured) -> str:
     predicted = peak_bytes(event.cell)
-    parts = [f"{event.backend} at {event.length} tokens"]
+    parts = [f"{event.label} at {event.length} tokens, batch {event.batch}"]
     if predicted is not None:
         parts.append(f"predicted {predicted / 2**20:.1f} MiB")
     if event.peak_bytes is not None:

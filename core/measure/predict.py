@@ -43,7 +43,7 @@ class _Sizes:
 
 def peak_bytes(cell: Cell) -> int | None:
     """Weights, input, activations and gradients of a cell at their most; None for a backend that is not understood."""
-    if cell.backend not in ("eager", "chunked", *FLASH):
+    if cell.backend not in ("eager", "chunked", *FLASH) or cell.what == "step" or cell.dtype == "mixed" or cell.checkpointing:
         return None
     sizes = _sizes(cell)
     moments = _forward(cell, sizes) if cell.what == "forward" else _backward(cell, sizes)

@@ -1,5 +1,6 @@
 """Cells measured one after the other, memory first and then time, each in a process of its own. No torch here."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,11 @@ from core.measure.process import in_process, too_large
 from core.records import Cancelled, Cell, CellMeasured, Event
 
 NOTHING: dict[str, Any] = {
-    "peak_bytes": None, "source": None, "median_s": None, "spread_s": None, "n_repeats": 0, "kernel": None, "hardware": None,
+    "peak_bytes": None, "source": None, "live_bytes": None, "reserved_bytes": None,
+    "median_s": None, "spread_s": None, "n_repeats": 0, "kernel": None, "hardware": None,
 }  # fmt: skip
 KINDS = ("memory", "speed")
+MOST_BILSTM_LAYERS = 2
 FLOPS_PER_S = {"cpu": 3e10, "cuda": 1e13}
 """What one may count on; only for an estimate of how long a sweep takes."""
 START_S = 3.0
@@ -26,20 +29,36 @@ def cells(config: SweepConfig) -> list[Cell]:
     for name in config.backends:
         if name not in BACKENDS:
             raise ValueError(f"backends: got {name!r}, expected one of {', '.join(BACKENDS)}")
-    return [cell(config, backend, length) for length in sorted(config.lengths) for backend in config.backends]
+    sizes = sorted(itertools.product(config.lengths, config.batches))
+    return [cell(config, backend, length, batch) for length, batch in sizes for backend in contenders(config)]
 
 
-def cell(config: SweepConfig, backend: str, length: int) -> Cell:
-    """One cell of a sweep's shape."""
+def contenders(config: SweepConfig) -> list[str | None]:
+    """What a sweep compares: the encoder's backends, and None for the BiLSTM."""
+    return [*(config.backends if "encoder" in config.networks else ()), *([None] if "bilstm" in config.networks else ())]
+
+
+def cell(config: SweepConfig, backend: str | None, length: int, batch: int | None = None) -> Cell:
+    """One cell of a sweep's shape, of the BiLSTM without a backend; of the sweep's first batch if none is named."""
     return Cell(
-        backend=backend, what=config.what, batch=config.batch, length=length, n_heads=config.n_heads, d_head=config.d_head,
-        n_layers=config.n_layers, dtype=config.dtype, device=device_of(config.device),
+        network="bilstm" if backend is None else "encoder", backend=backend, what=config.what,
+        batch=config.batches[0] if batch is None else batch, length=length, n_heads=config.n_heads, d_head=config.d_head,
+        n_layers=config.n_layers, dtype=config.dtype, checkpointing=config.checkpointing, device=device_of(config.device),
     )  # fmt: skip
 
 
 def impossible(cell: Cell) -> str | None:
-    """Why the backend of a cell cannot run it at all; None if it can."""
-    return BACKENDS[cell.backend].why_not(device=cell.device, dtype=cell.dtype, gradients=cell.what == "backward")
+    """Why a cell cannot be run at all; None if it can."""
+    if cell.backend is None:
+        return _impossible_bilstm(cell)
+    dtype = "bfloat16" if cell.dtype == "mixed" else cell.dtype
+    return BACKENDS[cell.backend].why_not(device=cell.device, dtype=dtype, gradients=cell.what != "forward")
+
+
+def _impossible_bilstm(cell: Cell) -> str | None:
+    if cell.n_layers > MOST_BILSTM_LAYERS:
+        return f"a BiLSTM has 1 to {MOST_BILSTM_LAYERS} layers here, not {cell.n_layers}"
+    return "a BiLSTM does not compute its activations again; measure it without checkpointing" if cell.checkpointing else None
 
 
 def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
@@ -78,7 +97,7 @@ def estimated_s(config: SweepConfig) -> float:
 
 def _estimated_s(cell: Cell) -> float:
     d_model = cell.n_heads * cell.d_head
-    per_token = 24 * d_model**2 + 4 * cell.length * d_model  # two for each product and sum
-    passes = 3 if cell.what == "backward" else 1
+    per_token = 24 * d_model**2 + 4 * cell.length * d_model  # two for each product and sum; about as many in a BiLSTM
+    passes = 1 if cell.what == "forward" else 3
     operations = RUNS * passes * cell.n_layers * cell.batch * cell.length * per_token
     return len(KINDS) * START_S + operations / FLOPS_PER_S[cell.device]

@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from core.measure.cells import _layers as build
-from core.measure.cells import attention_operator, circumstances, prepare
+from core.measure.cells import EncoderLayers, circumstances, kernel_operator, made, prepare
 from tests.measure.live_bytes import peak_of
 
 
@@ -11,7 +10,7 @@ def test_backends_compute_the_same_of_the_same_cell(cell, dtype):
     outputs = []
     for backend in ("eager", "sdpa"):
         torch.manual_seed(0)
-        layers = build(cell(backend=backend, dtype=dtype))
+        layers = made(cell(backend=backend, dtype=dtype), EncoderLayers)
         x = torch.randn(3, 40, 16, dtype=getattr(torch, dtype))
         outputs.append(layers(x))
         assert outputs[-1].dtype == x.dtype and outputs[-1].shape == x.shape
@@ -31,7 +30,7 @@ def test_the_backward_of_a_fused_kernel_is_not_another_kernel():
         "aten::_scaled_dot_product_efficient_attention",
         "aten::_scaled_dot_product_efficient_attention_backward",
     ]
-    assert attention_operator(names) == "aten::_scaled_dot_product_efficient_attention"
+    assert kernel_operator(names) == "aten::_scaled_dot_product_efficient_attention"
 
 
 def test_a_cell_leaves_nothing_behind(cell):

@@ -10,7 +10,7 @@ from core.measure import sweep as sweeps
 from core.measure.command import argv
 from core.records import Cancelled, Cell, CellMeasured, Finished, Started
 
-SMALL = SweepConfig(lengths=(16, 8), batch=2, n_heads=3, d_head=8, device="cpu")
+SMALL = SweepConfig(lengths=(16, 8), batches=(2,), n_heads=3, d_head=8, device="cpu")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_what_cannot_be_measured_here_still_has_its_time(quick, monkeypatch):
 
 
 def test_a_cell_that_cannot_fit_is_a_result_without_being_tried(quick):
-    event = sweeps.measured(sweeps.cells(SweepConfig(lengths=(65_536,), batch=1024, device="cpu"))[0])
+    event = sweeps.measured(sweeps.cells(SweepConfig(lengths=(65_536,), batches=(1024,), device="cpu"))[0])
     assert event.why_not is not None and event.why_not.startswith("does not fit: needs about")
     assert event.peak_bytes is None and quick == []
 
@@ -105,8 +105,8 @@ def test_a_measured_cell_travels_through_the_events(quick, tmp_path, reason):
 
 def test_every_flag_comes_back_as_the_sweep(quick, tmp_path):
     config = SweepConfig(
-        backends=("sdpa",), lengths=(24, 48), what="forward", batch=3, n_heads=5, d_head=8, n_layers=2, dtype="bfloat16",
-        device="cpu",
+        networks=("bilstm", "encoder"), backends=("sdpa",), lengths=(24, 48), batches=(3, 1), what="step", checkpointing=True,
+        n_heads=5, d_head=8, n_layers=2, dtype="mixed", device="cpu",
     )  # fmt: skip
     assert main([*argv(config), "--out", str(tmp_path / "a"), "--json"]) == 0
     assert runs.read("a", tmp_path).sweep == config == sweep_config_from_json(json.loads(json.dumps(to_json(config))))
@@ -120,7 +120,8 @@ def test_every_flag_comes_back_as_the_sweep(quick, tmp_path):
         ("--lengths 128,128", "lengths: got 128, 128, expected each only once"),
         ("--backends flash", "backends: got 'flash', expected one of eager, sdpa"),
         ("--heads 0", "n_heads: got 0, expected int from 1 to 64"),
-        ("--batch 5000", "batch: got 5000"),
+        ("--batches 5000", "batches: got 5000, expected int from 1 to 1024"),
+        ("--networks lstm", "networks: got 'lstm', expected one of encoder, bilstm"),
     ],
 )
 def test_a_wrong_choice_is_one_sentence(capsys, tmp_path, flags, sentence):
@@ -139,13 +140,13 @@ def test_one_cell_is_measured_by_a_command(quick, capsys, kind):
     assert (found["measured_bytes"], found["median_s"]) == ((24000, None) if kind == "memory" else (None, 0.24))
     assert found["predicted_bytes"] > 0
     assert main([*command]) == 0
-    assert "eager at 24 tokens, predicted" in capsys.readouterr().out
+    assert "eager at 24 tokens, batch 3, predicted" in capsys.readouterr().out
 
 
 def test_an_estimate_grows_with_length_and_is_nothing_for_what_does_not_fit():
     short, long = (sweeps.estimated_s(SweepConfig(lengths=(length,), device="cpu")) for length in (128, 2048))
     assert 0 < short < long
-    assert sweeps.estimated_s(SweepConfig(lengths=(65_536,), batch=1024, device="cpu")) == 0
+    assert sweeps.estimated_s(SweepConfig(lengths=(65_536,), batches=(1024,), device="cpu")) == 0
 
 
 def test_every_backend_of_a_sweep_is_in_the_catalogue():

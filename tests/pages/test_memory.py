@@ -12,7 +12,7 @@ from core.measure.sweep import cell, cells
 from core.records import Cancelled, CellMeasured, Failed, Finished, Queued, Started
 from ui import memory
 
-CONFIG = SweepConfig(lengths=(128, 512), batch=2, n_heads=4, d_head=16, device="cpu")
+CONFIG = SweepConfig(lengths=(128, 512), batches=(2,), n_heads=4, d_head=16, device="cpu")
 
 
 def event(number: int, **figures) -> CellMeasured:
@@ -152,7 +152,7 @@ def test_every_control_is_in_the_sweep_that_is_started_and_in_the_address(page, 
     assert not page.exception
     ((argv, folder, title, config),) = launched
     assert config == SweepConfig(
-        lengths=(64, 256), what="forward", batch=3, n_heads=5, d_head=24, n_layers=2, dtype="bfloat16", device="cpu"
+        lengths=(64, 256), what="forward", batches=(3,), n_heads=5, d_head=24, n_layers=2, dtype="bfloat16", device="cpu"
     )
     assert argv[:2] == ["measure", "sweep"] and folder.parent == root
     assert title == "forward, batch 3, 5 × 24, 2 layers, bfloat16, 64 to 256 tokens"
