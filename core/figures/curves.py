@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from core.curves import Curve
 from core.figures.colors import CATEGORICAL
+from core.figures.frame import framed
 from core.figures.labels import literal
 
 AXES = {
@@ -32,8 +33,7 @@ def overlaid(
     figure.update_yaxes(title=y_title, tickformat=y_format, type="log" if log else "linear", exponentformat="power")
     if y_format.endswith("%"):
         figure.update_yaxes(minallowed=0, maxallowed=1)
-    legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(legend=legend, showlegend=len(found) > 1, height=280, margin=dict(l=8, r=8, t=40, b=8))
+    return framed(figure, 280, legend=len(found) > 1)
 
 
 def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.figures.colors import CATEGORICAL, SYMBOLS
+from core.figures.frame import framed
 from core.figures.labels import literal
 from core.records import Bucket
 
@@ -25,10 +26,7 @@ def accuracy_by_length(buckets: Mapping[str, Sequence[Bucket]]) -> go.Figure:
             figure.add_annotation(x=name, y=0.04, yref="paper", text=text, showarrow=False)
     figure.update_xaxes(type="category", categoryarray=names, range=[-0.5, len(names) - 0.5], title="words in the review")
     figure.update_yaxes(tickformat=".0%", range=[_floor(buckets), 1.005], title="accuracy")
-    legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(
-        scattermode="group", scattergap=0.6, legend=legend, showlegend=True, height=420, margin=dict(l=8, r=8, t=8, b=8)
-    )
+    return framed(figure, 420).update_layout(scattermode="group", scattergap=0.6)
 
 
 def _points(number: int, model: str, rows: Sequence[Bucket]) -> go.Scatter:

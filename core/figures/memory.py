@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from core.figures.colors import CATEGORICAL, SYMBOLS
+from core.figures.frame import framed
 from core.figures.labels import literal
 from core.records import CellMeasured
 
@@ -105,12 +106,8 @@ def _axes(figure: go.Figure, lengths: Sequence[int], y_title: str, log: bool) ->
     else:
         ticks = dict(type="linear", range=[0, last * 1.05])
         values = dict(type="linear", rangemode="tozero")
-    legend = dict(orientation="h", y=1.02, yanchor="bottom", x=0, title=None)
-    return figure.update_layout(
-        xaxis=dict(title="tokens", tickformat=",d") | ticks,
-        yaxis=dict(title=y_title, tickformat=",~r") | values,
-        legend=legend, showlegend=True, height=380, margin=dict(l=8, r=8, t=8, b=8),
-    )  # fmt: skip
+    figure.update_xaxes(title="tokens", tickformat=",d", **ticks).update_yaxes(title=y_title, tickformat=",~r", **values)
+    return framed(figure, 380)
 
 
 def _decades(figure: go.Figure) -> float:
