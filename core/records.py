@@ -235,6 +235,22 @@ class CellMeasured(Cell):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ceilings:
+    """What a machine reaches at its most, measured before the cells of a sweep."""
+
+    device: str
+    dtype: str
+    """Of the products: float32, or bfloat16, in which mixed precision multiplies, too."""
+    operations_per_s: float
+    """Multiplications and sums in a product of large matrices."""
+    bytes_per_s: float
+    """Read and written in a copy of a large tensor."""
+    hardware: str
+    date: str
+    """Of the measurement, as in ISO 8601."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queued:
     """A run waits until the device is free."""
 
@@ -280,6 +296,7 @@ Event = (
     | TrainingStarted
     | StepFinished
     | EpochFinished
+    | Ceilings
     | CellMeasured
     | TrainingFinished
     | Finished

@@ -22,6 +22,7 @@ from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConf
 from core.records import (
     Cancelled,
     CellMeasured,
+    Ceilings,
     EpochFinished,
     Failed,
     Finished,
@@ -436,12 +437,13 @@ def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
         backend="sdpa", what="forward", batch=1, length=2, n_heads=3, d_head=4, n_layers=5, dtype="float32", device="cpu",
         peak_bytes=None, source=None, median_s=1.0, spread_s=0.5, n_repeats=0, kernel=None, hardware=None, why_not="no",
     )  # fmt: skip
+    ceilings = Ceilings(device="cpu", dtype="mixed", operations_per_s=1e11, bytes_per_s=1e10, hardware="h", date="2026-11-30")
     began = TrainingStarted(
         n_parameters=1, n_train=2, n_validation=3, epochs=4, device="cpu", precision="float32", backend=None
     )
     not_a_number = replace(step(1), loss=float("inf"), largest_logit=None)
     said = [Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, cell,
-            finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Failed(reason="x")]  # fmt: skip
+            ceilings, finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Failed(reason="x")]  # fmt: skip
     assert {type(event) for event in said} == set(jobs.EVENTS.values())
     for event in said:
         jobs.append_event(tmp_path, event)

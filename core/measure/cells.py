@@ -172,7 +172,7 @@ def circumstances(cell: Cell, run: Callable[[], None]) -> dict[str, str]:
     """Which attention operator ran and on what, from one more run; both belong beside each figure."""
     with profile(activities=[ProfilerActivity.CPU]) as found:
         run()
-    return {"kernel": kernel_operator([event.key for event in found.key_averages()]), "hardware": _hardware(cell)}
+    return {"kernel": kernel_operator([event.key for event in found.key_averages()]), "hardware": hardware_of(cell)}
 
 
 def kernel_operator(names: Sequence[str]) -> str:
@@ -182,7 +182,8 @@ def kernel_operator(names: Sequence[str]) -> str:
     return ", ".join(fused or [name for name in ("aten::bmm", "aten::_softmax") if name in names])
 
 
-def _hardware(cell: Cell) -> str:
+def hardware_of(cell: Cell) -> str:
+    """What a figure of the cell's device is a figure of."""
     found = hardware(cell.device)
     threads = found["threads"]
     return found["gpu"] if cell.device == "cuda" else f"{found['cpu']}, {threads} thread{'s' if threads > 1 else ''}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.records import Cell
 
-BYTES = {"float32": 4, "bfloat16": 2}
+BYTES = {"float32": 4, "bfloat16": 2, "mixed": 2}
 FLASH = ("sdpa", "sdpa-flash", "sdpa-efficient")
 """Backends that keep a number for each row, and whose own working memory is not worth counting."""
 TILE = 256

@@ -2,13 +2,14 @@
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
 from core.jobs import Stopped, device_of
 from core.measure.process import in_process, too_large
-from core.records import Cancelled, Cell, CellMeasured, Event
+from core.records import Cancelled, Ceilings, Cell, CellMeasured, Event
 
 NOTHING: dict[str, Any] = {
     "peak_bytes": None, "source": None, "live_bytes": None, "reserved_bytes": None,
@@ -62,15 +63,24 @@ def _impossible_bilstm(cell: Cell) -> str | None:
 
 
 def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
-    """Measures each cell and emits it; ends with Cancelled if `stopped` says so, within a fraction of a second."""
-    for each in cells(config):
-        try:
+    """Measures what the machine can do, then each cell; ends with Cancelled a fraction of a second after `stopped` says so."""
+    every = cells(config)
+    try:
+        if stopped():
+            raise Stopped
+        with suppress(ValueError, MemoryError):  # without the device, each cell says why
+            emit(ceilings(every[0], stopped))
+        for each in every:
             if stopped():
                 raise Stopped
             emit(measured(each, stopped=stopped))
-        except Stopped:
-            emit(Cancelled())
-            return
+    except Stopped:
+        emit(Cancelled())
+
+
+def ceilings(cell: Cell, stopped: Callable[[], bool] = lambda: False) -> Ceilings:
+    """What the machine reaches at its most on a cell's device and in its format. ValueError without the device."""
+    return Ceilings(**in_process("ceilings", cell, stopped))
 
 
 def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], bool] = lambda: False) -> CellMeasured:

@@ -8,9 +8,12 @@ from core.catalog import BACKENDS, CARDS
 from core.config import SweepConfig, sweep_config_from_json, to_json
 from core.measure import sweep as sweeps
 from core.measure.command import argv
-from core.records import Cancelled, Cell, CellMeasured, Finished, Started
+from core.records import Cancelled, Ceilings, Cell, CellMeasured, Finished, Started
 
 SMALL = SweepConfig(lengths=(16, 8), batches=(2,), n_heads=3, d_head=8, device="cpu")
+
+
+CEILINGS = Ceilings(device="cpu", dtype="float32", operations_per_s=1e11, bytes_per_s=1e10, hardware="h", date="2026-11-30")
 
 
 @pytest.fixture
@@ -19,6 +22,8 @@ def quick(monkeypatch) -> list[tuple[str, Cell]]:
     asked = []
 
     def in_process(kind, cell, stopped):
+        if kind == "ceilings":
+            return vars(CEILINGS)
         asked.append((kind, cell))
         if (cell.length, cell.backend) == (8, "sdpa"):
             raise MemoryError("does not fit: the memory ended")
@@ -34,6 +39,7 @@ def quick(monkeypatch) -> list[tuple[str, Cell]]:
 def test_a_sweep_goes_from_short_to_long_and_measures_memory_before_time(quick):
     said = []
     sweeps.sweep(SMALL, said.append, lambda: False)
+    assert said.pop(0) == CEILINGS
     assert [(event.length, event.backend, event.peak_bytes, event.median_s) for event in said] == [
         (8, "eager", 8000, 0.08), (8, "sdpa", None, None), (16, "eager", 16000, 0.16), (16, "sdpa", 16000, 0.16),
     ]  # fmt: skip
@@ -43,8 +49,8 @@ def test_a_sweep_goes_from_short_to_long_and_measures_memory_before_time(quick):
 
 def test_a_sweep_that_is_stopped_keeps_what_it_has(quick):
     said = []
-    sweeps.sweep(SMALL, said.append, lambda: len(said) == 3)
-    assert [type(event) for event in said] == [CellMeasured] * 3 + [Cancelled]
+    sweeps.sweep(SMALL, said.append, lambda: len(said) == 4)
+    assert [type(event) for event in said] == [Ceilings] + [CellMeasured] * 3 + [Cancelled]
 
 
 def test_what_cannot_be_measured_here_still_has_its_time(quick, monkeypatch):
@@ -82,7 +88,7 @@ def test_a_sweep_is_a_run(quick, capsys, tmp_path):
     assert {"predicted_bytes", "measured_bytes", "source", "kernel", "why_not", "median_s", "spread_s"} <= set(found[0])
     run = runs.read("a", tmp_path / "runs")
     assert (run.state, run.sweep, run.config, run.model, run.problems) == ("succeeded", SMALL, None, None, ())
-    assert [type(event) for event in run.events] == [Started] + [CellMeasured] * 4 + [Finished]
+    assert [type(event) for event in run.events] == [Started, Ceilings] + [CellMeasured] * 4 + [Finished]
     assert runs.compare([run]).loc["a", "state"] == "succeeded"
 
 
