@@ -262,6 +262,9 @@ class TrainingConfig(Checked):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     checkpointing: Literal["auto", "on", "off"] = "auto"
     """Recompute activations in the backward pass (arXiv:1604.06174); auto: beyond 512 tokens."""
+    checkpoint_s: Annotated[float, Bounds(0.0)] = 30.0
+    """Seconds between two checkpoints, from which an interrupted training goes on; 0: after each step. Longer where writing one
+    takes long."""
     weights: Literal["float32", "float16"] = "float32"
     """Format of the stored weights; figures are always those of the stored ones."""
     seed: Annotated[int, Bounds(0, 2**32 - 1)] = 0

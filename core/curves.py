@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from core.records import EpochFinished, Event, StepFinished
+from core.records import EpochFinished, Event, StepFinished, TrainingStarted
 
 E = TypeVar("E")
-STEP_CURVES = ("loss", "lr", "gradient_norm", "largest_logit", "reviews_per_s")
+STEP_CURVES = ("loss", "lr", "gradient_norm", "largest_logit", "non_finite", "reviews_per_s")
 EPOCH_CURVES = ("train_loss", "val_loss", "val_accuracy")
 
 
@@ -27,13 +27,23 @@ class Curve:
         return Curve(steps=self.steps[start::every], values=self.values[start::every])
 
 
+def standing(events: Sequence[Event]) -> list[Event]:
+    """What still holds of what a run has said: without the steps and epochs that were lost with an earlier process."""
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event, TrainingStarted):
+            kept = [old for old in kept if not (isinstance(old, StepFinished | EpochFinished) and old.step > event.step)]
+        kept.append(event)
+    return kept
+
+
 def curves(events: Sequence[Event]) -> dict[str, Curve]:
     """A curve for each of `STEP_CURVES` and `EPOCH_CURVES` that the run has; those of epochs have a point at each one's end."""
     found = {}
     for kind, names in ((StepFinished, STEP_CURVES), (EpochFinished, EPOCH_CURVES)):
         said = [event for event in events if isinstance(event, kind)]
         for name in names:
-            points = [(event.step, value) for event in said if (value := getattr(event, name)) is not None]
+            points = [(event.step, float(value)) for event in said if (value := getattr(event, name)) is not None]
             if points:
                 steps, values = zip(*points, strict=True)
                 found[name] = Curve(steps=steps, values=values)

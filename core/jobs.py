@@ -7,8 +7,10 @@ A run's folder, `runs/<id>/`, holds:
     events.jsonl   what the run said, one event a line          log.txt        what it printed
     launched lock  held by a living process                     cancel         there if a person asked it to stop
     pid            of the process, true while a lock is held    model/         what it made
+    checkpoint.safetensors                                      what it can go on from
 
-Locks are freed by the kernel at any death, so that no run can stay "running": a lock is held, or the run is over.
+Locks are freed by the kernel at any death, so that no run can stay "running": a lock is held, or the run is over. The same
+command in the same folder is the same run: it goes on from where it was.
 """
 
 import errno
@@ -22,9 +24,9 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -32,8 +34,19 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from filelock import FileLock, Timeout
 
-from core.config import RunConfig, SweepConfig, to_json
-from core.records import Cancelled, Event, Failed, Finished, LastEvent, Queued, Started, StepFinished, TrainingFinished
+from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
+from core.records import (
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    Interrupted,
+    LastEvent,
+    Queued,
+    Started,
+    StepFinished,
+    TrainingFinished,
+)
 
 if sys.platform != "win32":
     import fcntl
@@ -45,17 +58,28 @@ OUTCOMES: dict[type, State] = {
     TrainingFinished: "succeeded",
     Finished: "succeeded",
     Cancelled: "cancelled",
+    Interrupted: "interrupted",
     Failed: "failed",
 }
 CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json"}
+PARSERS: dict[type, Callable[[Any], RunConfig | SweepConfig]] = {
+    RunConfig: run_config_from_json,
+    SweepConfig: sweep_config_from_json,
+}
+CHECKPOINT = "checkpoint.safetensors"
 NO_MEMORY = ("can't allocate memory", "out of memory")
 """How PyTorch says so, on a CPU and on a GPU."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 POLL_S = 0.1
 TAIL_BYTES = 2**16
 
 
 class Stopped(Exception):
     """A person stopped the run while it waited for its device."""
+
+
+class Ended(Exception):
+    """The system asked the process to end, and what it did is kept to go on from."""
 
 
 def new_id() -> str:
@@ -83,14 +107,41 @@ def launch(argv: Sequence[str], folder: Path, title: str | None = None, config: 
     """
     folder = folder.absolute()
     command = [*argv, "--out", str(folder)]
-    draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
-    draft.mkdir(parents=True)
-    _write_request(draft, command, title)
-    _write_config(draft, config)
-    with _inheritable_lock(draft / "launched") as inherited:
-        # the folder appears whole and locked, so that nobody sees a run that is neither waiting nor over
-        if _renamed(draft, folder):
-            _start(command, folder, inherited)
+    place = draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}"
+    try:
+        draft.mkdir(parents=True)
+        _write_request(draft, command, title)
+        _write_config(draft, config)
+        with _inheritable_lock(draft / "launched") as inherited:
+            # the folder appears whole and locked, so that nobody sees a run that is neither waiting nor over
+            if _renamed(draft, folder):
+                place = folder
+                _start(command, folder, inherited)
+    except OSError:
+        shutil.rmtree(place, ignore_errors=True)  # nor half a run
+        raise
+
+
+def resume(folder: Path) -> None:
+    """Starts a run that is over once more, by its own command: it goes on from where it was, or from the beginning.
+
+    Nothing is started where its process lives. ValueError if its command is not on record; OSError if it cannot be started.
+    """
+    try:
+        command = list(map(str, json.loads((folder / "request.json").read_text(encoding="utf-8"))["argv"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder}: its command cannot be read ({error}); start a new run") from error
+    if is_alive(folder):
+        return
+    with suppress(BlockingIOError), _inheritable_lock(folder / "launched") as inherited:
+        _reopen(folder)
+        _start(command, folder.absolute(), inherited)
+
+
+def _reopen(folder: Path) -> None:
+    """An earlier attempt's last word is no longer the last, nor is it asked to stop."""
+    (folder / "cancel").unlink(missing_ok=True)
+    append_event(folder, Queued(ahead=0))
 
 
 def _write_request(folder: Path, argv: list[str], title: str | None) -> None:
@@ -128,10 +179,19 @@ def _inheritable_lock(path: Path) -> Iterator[tuple[int, ...]]:
         return
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
         yield (descriptor,)
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """BlockingIOError if a process holds it; who asks whether one does holds it for a moment, too."""
+    for _ in range(10):
+        with suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(POLL_S / 10)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None:
@@ -145,15 +205,17 @@ def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None
             [sys.executable, "-m", "core", *command],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, env=environment, **detached,
         )  # fmt: skip
-    (folder / "pid").write_text(str(process.pid))
+    with suppress(OSError):  # it writes the same, once it is up
+        (folder / "pid").write_text(str(process.pid))
     threading.Thread(target=_bury, args=(process, folder), daemon=True).start()
 
 
 def _bury(process: subprocess.Popen[bytes], folder: Path) -> None:
     """Waits for a child, which else stays a zombie, and says for it what it died of before it could speak itself."""
-    if process.wait() > 0 and last_event(folder) is None and folder.exists():
+    if process.wait() > 0 and folder.exists() and not isinstance(last_event(folder), LastEvent):
         said = tail(folder, 1)
-        append_event(folder, Failed(reason=said[0] if said else f"the process ended with exit code {process.returncode}"))
+        with suppress(OSError):
+            append_event(folder, Failed(reason=said[0] if said else f"the process ended with exit code {process.returncode}"))
 
 
 # Being a run
@@ -185,38 +247,68 @@ def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = Non
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
     last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
+    What an earlier attempt with the same `config` left in the folder stays; that of any other is removed.
     ValueError if the folder holds a model already, cannot be made or is another process's run; Stopped if a person stopped
     the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
-    make_folder(folder)
+    make_folder(folder, _goes_on(folder, config))
     with _owned(folder):
-        make_folder(folder)  # a model may have come while this process waited for the lock
+        goes_on = _goes_on(folder, config)
+        make_folder(folder, goes_on)  # a model may have come while this process waited for the lock
         job = Job(folder)
-        if (folder / "events.jsonl").exists():
-            for left in ("events.jsonl", "cancel", "request.json"):  # of an earlier attempt
-                (folder / left).unlink(missing_ok=True)
-        if not (folder / "request.json").exists():
-            _write_request(folder, sys.argv[1:], None)
-        _write_config(folder, config)
         try:
+            _begin(folder, config, goes_on)
             with _turn(job, device):
                 job.emit(Started(device=device))
                 yield job
             if not job.ended:
                 job.emit(Finished())
-        except Stopped:
-            job.emit(Cancelled())
-            raise
         except BaseException as error:
             if not job.ended:
-                job.emit(Failed(reason=_sentence(error), step=job.step))
+                with suppress(OSError):  # of a full disk, which is most likely the error itself
+                    job.emit(_outcome(job, error))
             raise
 
 
-def make_folder(folder: Path) -> None:
+def _outcome(job: Job, error: BaseException) -> LastEvent:
+    """The last event of a run that this exception ends."""
+    if isinstance(error, Stopped):
+        return Cancelled()
+    if isinstance(error, Ended | KeyboardInterrupt):
+        return Cancelled() if job.stopped() else Interrupted(reason=str(error) or "stopped from the keyboard")
+    return Failed(reason=sentence(error), step=job.step, kind=_kind(error))
+
+
+def _goes_on(folder: Path, config: RunConfig | SweepConfig | None) -> bool:
+    """Whether the folder holds an earlier attempt at exactly this. ValueError if what it holds is of a newer version."""
+    if config is None or not (folder / CONFIGS[type(config)]).is_file():
+        return False
+    try:
+        return PARSERS[type(config)](json.loads((folder / CONFIGS[type(config)]).read_text(encoding="utf-8"))) == config
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder}: its configuration cannot be read ({error}); choose another folder") from error
+
+
+def _begin(folder: Path, config: RunConfig | SweepConfig | None, goes_on: bool) -> None:
+    launched = is_held(folder / "launched")  # and so all that is there is of this attempt, but for what was said before
+    if (folder / "events.jsonl").exists():
+        if not goes_on:
+            for left in ("events.jsonl", CHECKPOINT) + (() if launched else ("cancel", "request.json")):
+                (folder / left).unlink(missing_ok=True)
+        elif not launched:
+            _reopen(folder)
+    if not (folder / "request.json").exists():
+        _write_request(folder, sys.argv[1:], None)
+    if not goes_on:
+        _write_config(folder, config)
+
+
+def make_folder(folder: Path, goes_on: bool = True) -> None:
     """Makes the folder of a run if it is not there. ValueError if that cannot be done, or if a run in it would write over a
-    model: one that it made before, or one that the folder itself is."""
+    model: one that it made before, unless it `goes_on` from a checkpoint, or one that the folder itself is."""
+    if goes_on and (folder / CHECKPOINT).is_file():
+        return
     if any((folder / name).exists() for name in ("model", "model.safetensors", "run.json")):
         raise ValueError(f"{folder}: there is a model already; choose another folder, so that nothing is lost")
     try:
@@ -276,15 +368,45 @@ def _wait(job: Job, free: FileLock, ticket: Path) -> None:
         time.sleep(POLL_S)
 
 
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
+    """What went wrong, in a sentence without full stop."""
     lines = str(error).strip().splitlines()
-    if isinstance(error, KeyboardInterrupt):
-        return "stopped from the keyboard"
-    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+    if _kind(error) == "memory":
         return "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, ValueError) and lines:
         return lines[0]
     return ": ".join([type(error).__name__, *lines[:1]])
+
+
+def _kind(error: BaseException) -> Literal["diverged", "memory", "disk", "other"]:
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+        return "memory"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return "disk"
+    return getattr(error, "kind", "other")
+
+
+@contextmanager
+def patient() -> Iterator[Callable[[], bool]]:
+    """Within the block, SIGTERM and the keyboard end nothing at first: what is given says whether one of them asked to.
+
+    A second signal ends the process as ever, and so does the first where no block is entered.
+    """
+    asked: list[int] = []
+
+    def hear(number: int, _: types.FrameType | None) -> None:
+        asked.append(number)
+        signal.signal(number, usual[number])
+
+    main = threading.current_thread() is threading.main_thread()  # Python lets no other thread hear signals
+    usual = {number: signal.signal(number, hear) for number in (signal.SIGTERM, signal.SIGINT) if main}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 # Following a run
@@ -356,8 +478,14 @@ def read_events(folder: Path, offset: int = 0) -> tuple[list[Event], int]:
 
 def last_event(folder: Path) -> Event | None:
     """The last event that is whole, None before the first."""
-    lines = _tail_bytes(folder / "events.jsonl").rpartition(b"\n")[0].splitlines()
-    return next((event for line in reversed(lines) if (event := _event(line)) is not None), None)
+    size = TAIL_BYTES
+    while True:
+        read = _tail_bytes(folder / "events.jsonl", size)
+        lines = read.rpartition(b"\n")[0].splitlines()
+        event = next((event for line in reversed(lines) if (event := _event(line)) is not None), None)
+        if event is not None or len(read) < size:
+            return event
+        size *= 8  # one line is longer
 
 
 def _events(lines: bytes) -> list[Event]:
@@ -370,10 +498,15 @@ def _event(line: bytes) -> Event | None:
     except (ValueError, RecursionError):
         return None
     event = EVENTS.get(str(values.pop("event", None))) if isinstance(values, dict) else None
-    if event is None or set(values) != {field.name for field in fields(event)}:
+    if event is None or not _required(event) <= set(values) <= set(_hints(event)):
         return None
     hints = _hints(event)
     return event(**values) if all(_is_of(value, hints[name]) for name, value in values.items()) else None
+
+
+@cache
+def _required(event: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(event) if field.default is MISSING)
 
 
 @cache
@@ -385,6 +518,8 @@ def _is_of(value: Any, hint: Any) -> bool:
     """Whether a value of JSON is what a field of an event is to hold; half a character, which no page can show, is no text."""
     if get_origin(hint) is types.UnionType:
         return any(_is_of(value, option) for option in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
     if get_origin(hint) is list:
         return isinstance(value, list) and all(_is_of(item, *get_args(hint)) for item in value)
     if hint is str:
@@ -396,15 +531,15 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 def tail(folder: Path, n: int) -> list[str]:
     """The last `n` lines of what the run printed, of a progress bar only what it shows last."""
-    text = _tail_bytes(folder / "log.txt").decode("utf-8", errors="replace")
+    text = _tail_bytes(folder / "log.txt", TAIL_BYTES).decode("utf-8", errors="replace")
     lines = [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")]
     return [line for line in lines if line][-n:]
 
 
-def _tail_bytes(path: Path) -> bytes:
+def _tail_bytes(path: Path, size: int) -> bytes:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
             return file.read()
     except FileNotFoundError:
         return b""

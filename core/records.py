@@ -4,7 +4,7 @@ Axes: `L` layer, `H` head, `Q` query, `T` token, `C` class. Layers and heads cou
 """
 
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -157,6 +157,8 @@ class TrainingStarted:
     precision: str
     backend: str | None
     """Attention kernel; None for a network without one."""
+    step: int = 0
+    """Steps made before, by an earlier process; what was said of later ones is superseded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +175,8 @@ class StepFinished:
     """Of all parameters together, before it is clipped."""
     largest_logit: float | None
     """Largest absolute attention logit, over the first reviews of the batch and all heads; None without self-attention."""
+    non_finite: int = 0
+    """Numbers of the gradient that are infinite or not a number."""
     reviews_per_s: Rate
     tokens_per_s: Rate
 
@@ -280,6 +284,13 @@ class Cancelled:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Interrupted:
+    """The last event of a run whose process was asked to end by the system or from the keyboard."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failed:
     """The last event of a run that could not go on."""
 
@@ -287,6 +298,8 @@ class Failed:
     """One sentence for people; the run's log has the rest."""
     step: int | None = None
     """The last training step reported before."""
+    kind: Literal["diverged", "memory", "disk", "other"] = "other"
+    """What a person can do about it: choose a safer variant, ask for less memory, make room; or read the reason."""
 
 
 Event = (
@@ -301,7 +314,8 @@ Event = (
     | TrainingFinished
     | Finished
     | Cancelled
+    | Interrupted
     | Failed
 )
 """What a run says of itself; see `core.jobs` for the file that they are written to."""
-LastEvent = TrainingFinished | Finished | Cancelled | Failed
+LastEvent = TrainingFinished | Finished | Cancelled | Interrupted | Failed

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs
 from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
+from core.curves import standing
 from core.records import Event
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Run:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """All that the run has said when this is first asked."""
-        return tuple(jobs.read_events(self.folder)[0])
+        """All that the run has said when this is first asked, and that still holds."""
+        return tuple(standing(jobs.read_events(self.folder)[0]))
 
 
 def runs_root() -> Path:

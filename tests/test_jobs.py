@@ -21,11 +21,12 @@ from core.__main__ import main
 from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json
 from core.records import (
     Cancelled,
-    CellMeasured,
     Ceilings,
+    CellMeasured,
     EpochFinished,
     Failed,
     Finished,
+    Interrupted,
     Queued,
     Started,
     StepFinished,
@@ -206,7 +207,8 @@ def test_a_run_that_dies_before_it_can_speak_says_why(root):
     ("error", "reason"),
     [
         (ValueError("lr: got 0\nmore"), "lr: got 0"),
-        (KeyboardInterrupt(), "stopped from the keyboard"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (FileNotFoundError(2, "No such file or directory", "gone.csv"), "gone.csv: No such file or directory"),
         (MemoryError(), "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"),
         (
             RuntimeError(
@@ -226,8 +228,23 @@ def test_whatever_ends_a_run_is_its_last_event_and_goes_on(tmp_path, error, reas
     with pytest.raises(type(error)), jobs.hold(tmp_path / "a", "cpu") as job:
         job.emit(step(7))
         raise error
-    assert events(tmp_path / "a")[-1] == Failed(reason=reason, step=7)
+    kind = "memory" if "memory" in reason else "disk" if "space" in reason else "other"
+    assert events(tmp_path / "a")[-1] == Failed(reason=reason, step=7, kind=kind)
     assert jobs.state(tmp_path / "a") == "failed"
+
+
+@pytest.mark.parametrize(("error", "reason"), [
+    (KeyboardInterrupt(), "stopped from the keyboard"),
+    (jobs.Ended("the system asked it to end after step 7"), "the system asked it to end after step 7"),
+])  # fmt: skip
+def test_a_process_that_is_asked_to_end_is_interrupted_and_says_so(tmp_path, error, reason):
+    with pytest.raises(type(error)), jobs.hold(tmp_path / "a", "cpu"):
+        raise error
+    assert events(tmp_path / "a")[-1] == Interrupted(reason=reason) and jobs.state(tmp_path / "a") == "interrupted"
+    with pytest.raises(type(error)), jobs.hold(tmp_path / "b", "cpu"):
+        jobs.cancel(tmp_path / "b")
+        raise error
+    assert jobs.state(tmp_path / "b") == "cancelled"
 
 
 def test_what_follows_the_last_event_does_not_change_the_outcome(tmp_path):
@@ -442,8 +459,11 @@ def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
         n_parameters=1, n_train=2, n_validation=3, epochs=4, device="cpu", precision="float32", backend=None
     )
     not_a_number = replace(step(1), loss=float("inf"), largest_logit=None)
-    said = [Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, cell,
-            ceilings, finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Failed(reason="x")]  # fmt: skip
+    said = [
+        Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, ceilings, cell,
+        finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Interrupted(reason="x"),
+        Failed(reason="x", kind="disk"),
+    ]  # fmt: skip
     assert {type(event) for event in said} == set(jobs.EVENTS.values())
     for event in said:
         jobs.append_event(tmp_path, event)

@@ -1,11 +1,12 @@
-"""One training loop for every network, over Accelerate (device and mixed precision)."""
+"""One training loop for every network, over Accelerate (device, mixed precision, several processes)."""
 
 import copy
 import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,18 +16,20 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from core.config import RunConfig, TrainingConfig
-from core.data.batches import Batch, collate, token_budget_batches
+from core.data.batches import collate, token_budget_batches
 from core.evaluation.scoring import score
+from core.jobs import Ended, patient
 from core.records import EpochFinished, Event, StepFinished
+from core.training.checkpoint import Checkpoints
 from core.training.machine import Execution
 from core.training.schedule import factor
-from core.training.watch import LargestLogit
+from core.training.watch import LargestLogit, non_finite
 
 SECONDS_BETWEEN_EVENTS = 0.5
 
 
 class TrainingDiverged(ValueError):
-    """The loss is no number any more."""
+    """Loss or gradient is no number any more."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +45,11 @@ class Examples:
 
 @dataclass
 class Rates:
-    """Counts and seconds of training proper: the clock stands still in validation."""
+    """Counts and seconds of training proper: of the steps alone."""
 
     reviews: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    started: float = field(default_factory=time.perf_counter)
-
-    def resume(self) -> None:
-        """Starts the clock again."""
-        self.started = time.perf_counter()
-
-    def add(self, batch: Batch) -> None:
-        """Counts a batch and brings the clock up to date."""
-        now = time.perf_counter()
-        self.seconds, self.started = self.seconds + now - self.started, now
-        self.reviews += len(batch.input_ids)
-        self.tokens += batch.n_tokens
 
     @property
     def reviews_per_s(self) -> float:
@@ -83,6 +74,139 @@ class Fitted:
     """Whether somebody asked the fit to end before its last step."""
 
 
+class Trainer:
+    """A training between two steps: all that the next one depends on, and the step itself.
+
+    `state_dict` and `load_state_dict` carry it into another process, which on a CPU goes on to the bit as this one would have.
+    """
+
+    def __init__(
+        self, network: nn.Module, config: RunConfig, train: Examples, validation: Examples, execution: Execution
+    ) -> None:
+        self.network, self.training, self.execution = network, config.training, execution
+        self.train, self.validation = train, validation
+        self.plan = plan(train, config.training)
+        self.accelerator = Accelerator(cpu=execution.device == "cpu")
+        self.prepared, self.optimizer = self.accelerator.prepare(network, adamw(network, config.training))
+        self.prepared.train()
+        self.largest, self.best = LargestLogit(), _Best(network)
+        self.step, self.rates = 0, Rates()
+        self.losses: list[float] = []
+        """Of the steps of the epoch that is not over."""
+        self.epochs: list[EpochFinished] = []
+        self.started = time.perf_counter()
+
+    @property
+    def done(self) -> bool:
+        """Whether the last step is made."""
+        return self.step == len(self.plan)
+
+    @property
+    def is_last_of_epoch(self) -> bool:
+        """Whether the step made last was its epoch's last one."""
+        return self.done or self.plan[self.step - 1][0] != self.plan[self.step][0]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds from the first step on, without those between two processes."""
+        return time.perf_counter() - self.started
+
+    def advance(self, watched: bool = True) -> StepFinished:
+        """Trains on the next batch. `watched`: look at the attention logits, too.
+
+        A step whose loss or gradient is no finite number changes no weight.
+        """
+        start, (epoch, indices) = time.perf_counter(), self.plan[self.step]
+        lr = self.training.lr * factor(self.training.schedule, self.step, len(self.plan), self.training.warmup_ratio)
+        self.optimizer.zero_grad()
+        with self.largest.watching(self.network) if watched else nullcontext():
+            error = self._loss(indices)
+        self.accelerator.backward(error)
+        limit = math.inf if self.training.clip_norm is None else self.training.clip_norm
+        norm, loss = float(self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit)), error.item()
+        if math.isfinite(norm) and math.isfinite(loss):
+            self._update(lr)
+        self.step += 1
+        self.losses.append(loss)
+        self.rates.seconds += time.perf_counter() - start
+        return StepFinished(
+            epoch=epoch, step=self.step, total_steps=len(self.plan), loss=loss, lr=lr, gradient_norm=norm,
+            largest_logit=self.largest.value if watched else None,
+            non_finite=0 if math.isfinite(norm) else non_finite(self.network),
+            reviews_per_s=self.rates.reviews_per_s, tokens_per_s=self.rates.tokens_per_s,
+        )  # fmt: skip
+
+    def _loss(self, indices: Int[np.ndarray, "_"]) -> Float[Tensor, ""]:
+        """Mean cross-entropy of a batch, in float32."""
+        batch = collate([self.train.ids[i] for i in indices])
+        self.rates.reviews += len(indices)
+        self.rates.tokens += batch.n_tokens
+        device, backend = self.accelerator.device, self.execution.backend
+        mask = None if batch.token_mask is None else batch.token_mask.long().to(device)
+        with torch.autocast(self.execution.device, torch.bfloat16, enabled=self.execution.precision == "bfloat16"):
+            chosen = {} if backend is None else {"backend": backend}
+            logits = self.prepared(batch.input_ids.to(device), mask, **chosen).logits.float()
+            labels = torch.from_numpy(self.train.labels[indices]).to(device)
+            return F.cross_entropy(logits, labels, label_smoothing=self.training.label_smoothing)
+
+    def _update(self, lr: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.step()
+
+    def validate(self) -> EpochFinished:
+        """Ends an epoch: measures the network, and keeps its weights if they are the best so far."""
+        logits, labels = torch.from_numpy(score(self.network, self.validation.ids)), torch.from_numpy(self.validation.labels)
+        finished = EpochFinished(
+            epoch=self.plan[self.step - 1][0], step=self.step, train_loss=float(np.mean(self.losses)),
+            val_loss=float(F.cross_entropy(logits, labels)),
+            val_accuracy=float((logits.argmax(-1) == labels).float().mean()), elapsed_s=self.elapsed_s,
+        )  # fmt: skip
+        self.losses = []
+        self.epochs.append(finished)
+        self.best.offer(finished)
+        return finished
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights, optimiser, random numbers, place in the plan and all that was counted, to be stored by a checkpoint."""
+        random = {"cpu": torch.get_rng_state()}
+        if self.execution.device == "cuda":
+            random["cuda"] = torch.cuda.get_rng_state()
+        return {
+            "step": self.step,
+            "elapsed_s": self.elapsed_s,
+            "losses": self.losses,
+            "rates": asdict(self.rates),
+            "epochs": [asdict(epoch) for epoch in self.epochs],
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "best": self.best.state_dict(),
+            "random": random,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from `state`, of a training with the same configuration and the same reviews."""
+        self.step, self.losses = state["step"], list(state["losses"])
+        self.started = time.perf_counter() - state["elapsed_s"]
+        self.rates = Rates(**state["rates"])
+        self.epochs = [EpochFinished(**epoch) for epoch in state["epochs"]]
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.best.load_state_dict(state["best"])
+        torch.set_rng_state(state["random"]["cpu"])
+        if "cuda" in state["random"]:
+            torch.cuda.set_rng_state(state["random"]["cuda"])
+
+
+def plan(train: Examples, training: TrainingConfig) -> list[tuple[int, Int[np.ndarray, "_"]]]:
+    """Every step of a training in order: its epoch, from 1, and the reviews of its batch."""
+    rng = np.random.default_rng(training.seed)
+    lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
+    budget = round(training.batch_size * lengths.mean())
+    epochs = range(1, training.epochs + 1)
+    return [(epoch, indices) for epoch in epochs for indices in token_budget_batches(lengths, budget, rng)]
+
+
 def fit(
     network: nn.Module,
     config: RunConfig,
@@ -92,60 +216,40 @@ def fit(
     execution: Execution,
     emit: Callable[[Event], None],
     stopped: Callable[[], bool] = lambda: False,
+    checkpoints: Checkpoints | None = None,
+    state: dict[str, Any] | None = None,
 ) -> Fitted:
     """Trains `network` in place and leaves it with the weights of the epoch that was most accurate on `validation`.
 
-    `stopped` is asked before each step; once it says yes, the fit ends with what it has.
-    Raises TrainingDiverged when the loss is no finite number. The same seed gives the same weights on a CPU.
+    `stopped` is asked before each step; once it says yes, the fit ends with what it has. It begins where `state` was taken.
+    Raises TrainingDiverged when loss or gradient is no finite number, and Ended, with a checkpoint of the last step, where the
+    system asks the process to end. The same seed gives the same weights on a CPU.
     """
-    training = config.training
-    rng = np.random.default_rng(training.seed)
-    lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
-    epochs = [token_budget_batches(lengths, round(training.batch_size * lengths.mean()), rng) for _ in range(training.epochs)]
-    total_steps = sum(len(batches) for batches in epochs)
-    accelerator = Accelerator(cpu=execution.device == "cpu")
-    optimizer = adamw(network, training)
-    prepared, optimizer = accelerator.prepare(network, optimizer)
-    step, rates, finished, best, largest = 0, Rates(), [], _Best(network), LargestLogit()
-    start = time.perf_counter()
-    for epoch, batches in enumerate(epochs, 1):
-        prepared.train()
-        rates.resume()
-        losses, last_event = [], 0.0
-        for indices in batches:
-            if stopped():
-                best.restore()
-                return Fitted(rates=rates, epochs=finished, best_epoch=best.epoch, stopped=True)
-            lr = training.lr * factor(training.schedule, step, total_steps, training.warmup_ratio)
-            batch = collate([train.ids[i] for i in indices])
-            labels = torch.from_numpy(train.labels[indices])
-            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or step + 1 == total_steps
-            with (
-                torch.autocast(execution.device, torch.bfloat16, enabled=execution.precision == "bfloat16"),
-                largest.watching(network) if told else nullcontext(),
-            ):
-                error = _loss(accelerator, prepared, batch, labels, training, execution.backend)
-            norm = _update(accelerator, prepared, optimizer, error, lr, training)
-            step, loss = step + 1, error.item()
-            _refuse_divergence(loss, step, lr, training)
-            losses.append(loss)
-            rates.add(batch)
-            if told:
+    trainer, last_event = Trainer(network, config, train, validation, execution), 0.0
+    if state is not None:
+        trainer.load_state_dict(state)
+    checkpoints = checkpoints or Checkpoints()
+    with patient() as asked_to_end:
+        while not trainer.done and not stopped():
+            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or trainer.step + 1 == len(trainer.plan)
+            step = trainer.advance(told)
+            if told or not _is_finite(step):
                 last_event = time.perf_counter()
-                emit(StepFinished(
-                    epoch=epoch, step=step, total_steps=total_steps, loss=loss, lr=lr, gradient_norm=norm,
-                    largest_logit=largest.value, reviews_per_s=rates.reviews_per_s, tokens_per_s=rates.tokens_per_s,
-                ))  # fmt: skip
-        val_loss, val_accuracy = _validate(network, validation)
-        _refuse_divergence(val_loss, step, lr, training)  # of which the last step's loss knows nothing yet
-        finished.append(EpochFinished(
-            epoch=epoch, step=step, train_loss=float(np.mean(losses)), val_loss=val_loss, val_accuracy=val_accuracy,
-            elapsed_s=time.perf_counter() - start,
-        ))  # fmt: skip
-        emit(finished[-1])
-        best.offer(finished[-1])
-    best.restore()
-    return Fitted(rates=rates, epochs=finished, best_epoch=best.epoch, stopped=False)
+                emit(step)
+            _refuse_divergence(step, config.training)
+            if trainer.is_last_of_epoch:
+                epoch = trainer.validate()
+                emit(epoch)
+                _refuse_divergence(step, config.training, epoch.val_loss)  # of which the step's own loss knows nothing yet
+            if asked_to_end():
+                checkpoints.write(trainer.state_dict())
+                raise Ended(f"the system asked it to end after step {trainer.step}")
+            if checkpoints.due():
+                checkpoints.write(trainer.state_dict())
+        if trainer.step:
+            checkpoints.write(trainer.state_dict())  # storing and measuring may be interrupted, too
+    trainer.best.restore()
+    return Fitted(rates=trainer.rates, epochs=trainer.epochs, best_epoch=trainer.best.epoch, stopped=not trainer.done)
 
 
 def adamw(network: nn.Module, training: TrainingConfig) -> torch.optim.AdamW:
@@ -157,48 +261,21 @@ def adamw(network: nn.Module, training: TrainingConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=training.lr, betas=training.betas, fused=True)
 
 
-def _loss(
-    accelerator: Accelerator, network: nn.Module, batch: Batch, labels: Tensor, training: TrainingConfig, backend: str | None
-) -> Float[Tensor, ""]:
-    """Cross-entropy of a batch, in float32."""
-    mask = None if batch.token_mask is None else batch.token_mask.long().to(accelerator.device)
-    chosen = {} if backend is None else {"backend": backend}
-    logits = network(batch.input_ids.to(accelerator.device), mask, **chosen).logits.float()
-    return F.cross_entropy(logits, labels.to(accelerator.device), label_smoothing=training.label_smoothing)
+def _is_finite(step: StepFinished) -> bool:
+    return math.isfinite(step.loss) and math.isfinite(step.gradient_norm)
 
 
-def _update(
-    accelerator: Accelerator,
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    loss: Float[Tensor, ""],
-    lr: float,
-    training: TrainingConfig,
-) -> float:
-    """One step of the optimiser; the norm of the gradient before it was clipped."""
-    optimizer.zero_grad()
-    accelerator.backward(loss)
-    norm = accelerator.clip_grad_norm_(network.parameters(), math.inf if training.clip_norm is None else training.clip_norm)
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    optimizer.step()
-    return float(norm)
-
-
-def _refuse_divergence(loss: float, step: int, lr: float, training: TrainingConfig) -> None:
-    if not math.isfinite(loss):
-        raise TrainingDiverged(
-            f"the loss became {loss} at step {step} with learning rate {lr:.2g}; "
-            f"lower the learning rate (now at most {training.lr:g})"
-            + ("" if training.warmup_ratio else ", use a warm-up")
-            + ("" if training.clip_norm else ", clip the gradient")
-        )
-
-
-def _validate(network: nn.Module, validation: Examples) -> tuple[float, float]:
-    logits = torch.from_numpy(score(network, validation.ids))
-    labels = torch.from_numpy(validation.labels)
-    return float(F.cross_entropy(logits, labels)), float((logits.argmax(-1) == labels).float().mean())
+def _refuse_divergence(step: StepFinished, training: TrainingConfig, val_loss: float = 0.0) -> None:
+    if _is_finite(step) and math.isfinite(val_loss):
+        return
+    loss = step.loss if math.isfinite(val_loss) else val_loss
+    what = f"the gradient became {step.gradient_norm}" if math.isfinite(loss) else f"the loss became {loss}"
+    raise TrainingDiverged(
+        f"{what} at step {step.step} with learning rate {step.lr:.2g}; "
+        f"lower the learning rate (now at most {training.lr:g})"
+        + ("" if training.warmup_ratio else ", use a warm-up")
+        + ("" if training.clip_norm else ", clip the gradient")
+    )
 
 
 class _Best:
@@ -220,3 +297,9 @@ class _Best:
         """Gives the network its best weights back; before the first epoch is over, those it has are all there are."""
         if self.weights is not None:
             self.network.load_state_dict(self.weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rank": self.rank, "epoch": self.epoch, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.rank, self.epoch, self.weights = tuple(state["rank"]), state["epoch"], state["weights"]

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from core.jobs import make_folder
 from core.networks.auto import build
 from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.training import machine
+from core.training.checkpoint import Checkpoints
 from core.training.loop import Examples, Fitted, fit
 from core.training.machine import Execution
 from core.words import count_words
@@ -63,12 +65,16 @@ def train(
 
     `stopped` is asked before each step; once it says yes, the weights of the best epoch so far are stored, or in the first
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
-    ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged.
+    Where `out` holds a checkpoint of this very training, it goes on from there; once the model of a training that was not
+    stopped is whole, the checkpoint is removed.
+    ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged; Ended.
     """
     make_folder(out)
     Cut.of(config.model)
     execution = Execution.of(config)
     prepared = prepare(config)
+    checkpoints = Checkpoints(out, _identity(prepared), config.training.checkpoint_s)
+    state = checkpoints.read()
     if prepared.splits.train.notes:
         emit(TableRead(notes=list(prepared.splits.train.notes)))
     torch.manual_seed(config.training.seed)
@@ -78,15 +84,26 @@ def train(
     emit(TrainingStarted(
         n_parameters=machine.n_parameters(network), n_train=len(prepared.splits.train),
         n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
-        **asdict(execution),
+        step=state["step"] if state else 0, **asdict(execution),
     ))  # fmt: skip
     fitted = fit(
         network, prepared.config, prepared.examples("train"), prepared.examples("validation"),
-        execution=execution, emit=emit, stopped=stopped,
+        execution=execution, emit=emit, stopped=stopped, checkpoints=checkpoints, state=state,
     )  # fmt: skip
     last = _outcome(prepared, network.cpu(), fitted, out, execution, argv)
     emit(last)
+    if not fitted.stopped:
+        checkpoints.remove()
     return last
+
+
+def _identity(prepared: Prepared) -> dict[str, Any]:
+    """What a checkpoint must share with a training that goes on from it."""
+    return {"configuration": to_json(prepared.config), "reviews": _fingerprints(prepared.splits)}
+
+
+def _fingerprints(splits: Splits) -> dict[str, str]:
+    return {side: fingerprint(hashes) for side, hashes in splits.hashes.items()}
 
 
 def _outcome(
@@ -108,6 +125,7 @@ def _store(
     predictions = pd.concat([_predictions(stored, prepared, side) for side in ("validation", "test")], ignore_index=True)
     run = {"n_parameters": machine.n_parameters(network)} | _record(prepared, fitted, predictions, execution, argv)
     artifact.write_record(partial, run, predictions)
+    shutil.rmtree(folder, ignore_errors=True)  # which this training stored when it was stopped
     partial.rename(folder)
     return TrainingFinished(
         reviews_per_s=fitted.rates.reviews_per_s,
@@ -148,7 +166,7 @@ def _record(
         "data": {
             "name": splits.train.name,
             "n": {side: len(hashes) for side, hashes in splits.hashes.items()},
-            "fingerprint": {side: fingerprint(hashes) for side, hashes in splits.hashes.items()},
+            "fingerprint": _fingerprints(splits),
             "duplicates_dropped": splits.duplicates_dropped,
             "notes": list(splits.train.notes),
         },

@@ -40,3 +40,9 @@ class LargestLogit:
         if token_mask is not None:  # what padding asks is no concern of a review
             logits = logits.masked_fill(~token_mask[:, None, :, None], 0.0)
         self.value = max(self.value or 0.0, float(logits.abs().max()))
+
+
+def non_finite(network: nn.Module) -> int:
+    """Numbers of the gradient that are infinite or not a number."""
+    gradients = (parameter.grad for parameter in network.parameters() if parameter.grad is not None)
+    return sum(int((~gradient.isfinite()).sum()) for gradient in gradients)

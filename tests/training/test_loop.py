@@ -124,14 +124,30 @@ def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, loss, warmup_ratio
     sentence = str(caught.value)
     assert sentence.startswith(f"the loss became {loss} at step 1 with learning rate ")
     assert sentence.endswith(f"; lower the learning rate (now at most 0.01){hints}")
-    assert not any(isinstance(event, EpochFinished) for event in events)
+    assert [type(event) for event in events] == [StepFinished] and events[0].step == 1
 
 
-def test_weights_that_are_no_numbers_after_the_last_step_are_not_kept():
-    network = network_of(ARCHITECTURES["mean"], **QUIET)
+def test_a_gradient_that_is_no_number_ends_the_fit_before_it_touches_a_weight():
+    network, events = network_of(ARCHITECTURES["mean"], **QUIET), []
+    before = nn.utils.parameters_to_vector(network.parameters()).clone()
     network.network.classifier.weight.register_hook(lambda gradient: gradient * math.inf)
+    with pytest.raises(TrainingDiverged, match="the gradient became inf at step 1 with learning rate "):
+        fit(network, RunConfig(training=TRAINING), EIGHT, EIGHT, execution=EAGER, emit=events.append)
+    assert torch.equal(nn.utils.parameters_to_vector(network.parameters()), before)
+    (step,) = events
+    assert step.non_finite == network.network.classifier.weight.numel() and step.gradient_norm == math.inf
+
+
+def test_weights_that_make_no_numbers_after_the_last_step_are_not_kept():
+    network = network_of(ARCHITECTURES["mean"], **QUIET)
+    network.register_forward_hook(lambda module, _, output: output if module.training else _infinite(output))
     with pytest.raises(TrainingDiverged, match="the loss became nan at step 1 with learning rate "):
         run(network, epochs=1, batch_size=20)
+
+
+def _infinite(output):
+    output.logits = output.logits * math.inf
+    return output
 
 
 # Every knob is read
