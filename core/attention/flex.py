@@ -43,6 +43,7 @@ def attend(
 
 def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask | None:
     """Which blocks of 128 by 128 are seen whole, in part or not at all; None where nothing is hidden."""
+    mask = mask.among(q.shape[-2], k.shape[-2])
     if mask.token_mask is None and not mask.by_place:
         return None
     rule, first = mask.rule(q, k), k.shape[-2] - q.shape[-2]  # the place of the first query

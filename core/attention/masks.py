@@ -1,7 +1,8 @@
 """Who may attend to whom, independent of the kernel that has to respect it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -41,6 +42,24 @@ class AttentionMask:
         """Whether it matters where the query stands; else all queries of a review see the same keys."""
         return self.causal or self.window is not None or self.segments is not None
 
+    @property
+    def by_order_alone(self) -> bool:
+        """Whether being later is all that hides a key, for which kernels need no mask written out."""
+        return self == AttentionMask(causal=True)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest packed review: asked once for all layers, since a GPU is waited for."""
+        assert self.segments is not None
+        return int(self.segments.diff().max())
+
+    def among(self, n_queries: int, n_keys: int) -> "AttentionMask":
+        """The same without what hides nothing there: a window over all keys, and order before the last query alone."""
+        window = None if self.window is None or self.window >= n_keys - 1 else self.window
+        return replace(
+            self, causal=self.causal and n_queries > 1, window=window, n_global=0 if window is None else self.n_global
+        )
+
     def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Bool[Tensor, "#B 1 #Q T"] | None:
         """The mask as it broadcasts over (B, H, Q, T), without an empty row; None when nothing is hidden.
 
@@ -50,10 +69,11 @@ class AttentionMask:
 
     def tiles(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Callable[[slice, slice], Tensor | None]:
         """`dense` of some queries and keys alone, so that the whole is never there."""
-        if not self.by_place:
+        mask = self.among(q.shape[-2], k.shape[-2])
+        if not mask.by_place:
             seen = None if self.token_mask is None else without_empty_rows(self.token_mask)[:, None, None, :]
             return lambda queries, keys: None if seen is None else seen[..., keys]
-        rule, (query, key) = self.rule(q, k), places(q, k)
+        rule, (query, key) = mask.rule(q, k), places(q, k)
         review = torch.arange(1 if self.token_mask is None else q.shape[0], device=q.device)[:, None, None, None]
         return lambda queries, keys: rule(review, query[queries][None, None, :, None], key[keys][None, None, None, :])
 

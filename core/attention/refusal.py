@@ -12,6 +12,7 @@ def refuse_impossible(
     name: str, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, bias: Bias | None, dropout_p: float
 ) -> None:
     """ValueError, with the sentence of the catalogue, if the backend called `name` cannot do just this."""
+    mask = mask.among(q.shape[-2], k.shape[-2])
     reason = BACKENDS[name].why_not(
         device=q.device.type,
         dtype=str(q.dtype).removeprefix("torch."),

@@ -1,7 +1,7 @@
 """PyTorch's fused attention: the best kernel that can, or one kernel by name."""
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from core.attention.masks import AttentionMask
 from core.attention.refusal import refuse_impossible
 
 # Left to itself, PyTorch 2.11 to 2.13 may pick cuDNN on Hopper, which is wrong with masks (pytorch#196678, #191612).
-KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+KERNELS = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
 
 
 def attend(
@@ -26,10 +26,8 @@ def attend(
     dropout_p: float = 0.0,
 ) -> tuple[Float[Tensor, "B H Q K"], None]:
     """The same as `eager.attend` without the weights; memory grows with T where a flash kernel takes it (arXiv:2205.14135)."""
-    order = sdpa_kernel(KERNELS, set_priority=True) if q.is_cuda else contextlib.nullcontext()
-    with order:
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=_rendered(mask, bias, q, k), dropout_p=dropout_p, scale=scale)
-    return out, None
+    with _chosen(*KERNELS) if q.is_cuda else nullcontext():
+        return _attended(q, k, v, mask, bias, scale, dropout_p), None
 
 
 def _only(name: str, kernel: SDPBackend) -> Callable[..., tuple[Tensor, None]]:
@@ -45,9 +43,8 @@ def _only(name: str, kernel: SDPBackend) -> Callable[..., tuple[Tensor, None]]:
         dropout_p: float = 0.0,
     ) -> tuple[Float[Tensor, "B H Q K"], None]:
         refuse_impossible(name, q, k, v, mask, bias, dropout_p)
-        with sdpa_kernel(kernel):
-            rendered = _rendered(mask, bias, q, k)
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=rendered, dropout_p=dropout_p, scale=scale), None
+        with _chosen(kernel):
+            return _attended(q, k, v, mask, bias, scale, dropout_p), None
 
     return attend_by_one
 
@@ -56,6 +53,23 @@ flash = _only("sdpa-flash", SDPBackend.FLASH_ATTENTION)
 efficient = _only("sdpa-efficient", SDPBackend.EFFICIENT_ATTENTION)
 math = _only("sdpa-math", SDPBackend.MATH)
 cudnn = _only("cudnn", SDPBackend.CUDNN_ATTENTION)
+
+
+@contextmanager
+def _chosen(*kernels: SDPBackend) -> Iterator[None]:
+    """These kernels alone, in this order."""
+    with sdpa_kernel(list(kernels), set_priority=True):
+        yield
+
+
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, bias: Bias | None, scale: float | None, dropout_p: float
+) -> Tensor:
+    sizes = q.shape[-2], k.shape[-2]
+    # PyTorch takes fewer queries for the first ones
+    is_causal = bias is None and sizes[0] == sizes[1] and mask.among(*sizes).by_order_alone
+    rendered = None if is_causal else _rendered(mask, bias, q, k)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=rendered, dropout_p=dropout_p, is_causal=is_causal, scale=scale)
 
 
 def _rendered(mask: AttentionMask, bias: Bias | None, q: Tensor, k: Tensor) -> Tensor | None:

@@ -21,11 +21,10 @@ def attend(
 ) -> tuple[Float[Tensor, "B H Q K"], None]:
     """The same as `eager.attend` without the weights, for reviews that are packed, or of one length (arXiv:2307.08691)."""
     refuse_impossible("varlen", q, k, v, mask, bias, dropout_p)
-    queries, keys = _lengths(q, mask), _lengths(k, mask)
+    (queries, most_queries), (keys, most_keys) = _lengths(q, mask), _lengths(k, mask)
     out = varlen.varlen_attn(
-        _packed(q), _packed(k), _packed(v), queries, keys, int(queries.diff().max()), int(keys.diff().max()),
-        scale=scale, window_size=_window(mask),
-    )  # fmt: skip
+        _packed(q), _packed(k), _packed(v), queries, keys, most_queries, most_keys, scale=scale, window_size=_window(mask)
+    )
     assert isinstance(out, Tensor)
     return out.unflatten(0, (q.shape[0], -1)).transpose(1, 2), None
 
@@ -35,11 +34,11 @@ def _packed(x: Float[Tensor, "B H T K"]) -> Float[Tensor, "n H K"]:
     return x.transpose(1, 2).flatten(0, 1)
 
 
-def _lengths(x: Float[Tensor, "B H T K"], mask: AttentionMask) -> Int[Tensor, "n_cumulative"]:
-    """Cumulative lengths of the reviews, as the kernel reads them."""
+def _lengths(x: Float[Tensor, "B H T K"], mask: AttentionMask) -> tuple[Int[Tensor, "n_cumulative"], int]:
+    """Cumulative lengths of the reviews, as the kernel reads them, and the largest length."""
     if mask.segments is not None:
-        return mask.segments.to(torch.int32)
-    return torch.arange(x.shape[0] + 1, dtype=torch.int32, device=x.device) * x.shape[2]
+        return mask.segments.to(torch.int32), mask.longest
+    return torch.arange(x.shape[0] + 1, dtype=torch.int32, device=x.device) * x.shape[2], x.shape[2]
 
 
 def _window(mask: AttentionMask) -> tuple[int, int]:

@@ -113,7 +113,6 @@ def _of_layer(module: Any, heads: Float[Tensor, "B H Q K"], name: str, given: Te
 def mask(
     *,
     mask_function: Callable[..., Tensor],
-    kv_length: int,
     attention_mask: Bool[Tensor, "B T"] | None = None,
     local_size: int | None = None,
     use_vmap: bool = False,
@@ -128,8 +127,7 @@ def mask(
         raise ValueError("got a network that reads from left to right or masks in its own way, expected an encoder")
     if attention_mask is not None and attention_mask.all():
         attention_mask = None
-    hides = local_size is not None and local_size < kv_length - 1
-    return AttentionMask(attention_mask, window=local_size if hides else None)
+    return AttentionMask(attention_mask, window=local_size)
 
 
 AttentionInterface.register(NAME, attend)

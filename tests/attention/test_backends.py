@@ -196,6 +196,29 @@ def test_sdpa_is_given_no_mask_that_a_kernel_could_misread(padded, monkeypatch):
     assert given[1].dtype == torch.bool if padded else given[1] is None
 
 
+@pytest.mark.parametrize(
+    ("mask", "queries", "by_order"),
+    [
+        (AttentionMask(causal=True), 5, True),
+        (AttentionMask(causal=True, window=4), 5, True),  # wide enough for all
+        (AttentionMask(causal=True), 3, False),  # which PyTorch would take for the first three
+        (AttentionMask(causal=True, window=2), 5, False),
+        (AttentionMask(torch.ones(3, 5, dtype=torch.bool), causal=True), 5, False),
+        (AttentionMask(), 5, False),
+    ],
+)
+@pytest.mark.parametrize("name", ["sdpa", "sdpa-flash", "sdpa-math"])
+def test_plain_order_is_told_to_the_kernel_without_a_mask(name, mask, queries, by_order, monkeypatch):
+    q, k, v, _ = draw(queries=queries, keys=5)
+    expected, _ = BACKENDS["eager"].resolve()(q, k, v, mask)
+    given, right = [], torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional, "scaled_dot_product_attention", lambda *x, **how: given.append(how) or right(*x, **how)
+    )
+    torch.testing.assert_close(BACKENDS[name].resolve()(q, k, v, mask)[0], expected)
+    assert given[0]["is_causal"] == by_order and (given[0]["attn_mask"] is None) == (by_order or mask == AttentionMask())
+
+
 def test_what_a_backend_cannot_do_is_said():
     for name, backend in BACKENDS.items():
         assert backend.why_not() is None

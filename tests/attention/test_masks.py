@@ -1,6 +1,7 @@
 """Who may attend to whom, against the rule said once more, pair by pair."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -71,6 +72,23 @@ def test_no_mask_is_a_mask_of_ones_and_a_review_without_a_token_sees_all():
     assert AttentionMask().dense(*tensors()) is None
     dense = AttentionMask(torch.tensor([[True, True, False], [False, False, False]])).dense(*tensors(4, 3))
     assert dense.tolist() == [[[[True, True, False]]], [[[True, True, True]]]]
+
+
+@pytest.mark.parametrize("mask", [AttentionMask(), AttentionMask(REAL)], ids=["dense", "padded"])
+@pytest.mark.parametrize(
+    ("added", "queries"),
+    [(dict(window=T - 1, n_global=2), T), (dict(window=T), 2), (dict(causal=True), 1), (dict(n_global=3), T)],
+)
+def test_what_hides_nothing_is_no_mask(mask, added, queries):
+    given = tensors(queries)
+    idle = replace(mask, **added)
+    torch.testing.assert_close(idle.dense(*given), mask.dense(*given))
+    assert not idle.among(queries, T).by_place
+
+
+@pytest.mark.parametrize(("added", "queries"), [(dict(window=T - 2), 1), (dict(causal=True), 2), (dict(causal=True), T)])
+def test_what_hides_one_key_is_one(added, queries):
+    assert not AttentionMask(**added).dense(*tensors(queries)).all()
 
 
 def test_what_makes_no_mask_is_refused():

@@ -43,3 +43,14 @@ def test_a_window_before_a_token_alone():
     torch.testing.assert_close(varlen.attend(q, k, v, mask)[0], expected)
     assert not torch.isclose(expected.double(), answer(case)[0], atol=1e-3).all()
     torch.testing.assert_close(varlen.attend(q[:, :, -3:], k, v, mask)[0], expected[:, :, -3:])  # the last queries of all
+
+
+def test_the_longest_review_is_asked_once_for_all_layers(monkeypatch):
+    case = Case("packed", "none", False, 65, 3)
+    q, k, v, _ = drawn(case)
+    asked = []
+    monkeypatch.setattr(torch.Tensor, "__int__", lambda x: asked.append(x) or x.item())
+    packed, padded = varlen.AttentionMask(segments=torch.tensor([*case.starts, 65], dtype=torch.int32)), varlen.AttentionMask()
+    for mask in (packed, padded) * 3:
+        varlen.attend(q, k, v, mask)
+    assert len(asked) == 1
