@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from threading import Lock
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -14,6 +15,7 @@ from core.attention.refusal import refuse_impossible
 
 # Left to itself, PyTorch 2.11 to 2.13 may pick cuDNN on Hopper, which is wrong with masks (pytorch#196678, #191612).
 KERNELS = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
+_CHOOSING = Lock()
 
 
 def attend(
@@ -57,8 +59,8 @@ cudnn = _only("cudnn", SDPBackend.CUDNN_ATTENTION)
 
 @contextmanager
 def _chosen(*kernels: SDPBackend) -> Iterator[None]:
-    """These kernels alone, in this order."""
-    with sdpa_kernel(list(kernels), set_priority=True):
+    """These kernels alone, in this order: one thread at a time, since PyTorch keeps the choice for the whole process."""
+    with _CHOOSING, sdpa_kernel(list(kernels), set_priority=True):
         yield
 
 

@@ -1,6 +1,8 @@
 """Every backend against attention written out in float64, with gradients."""
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -217,6 +219,25 @@ def test_plain_order_is_told_to_the_kernel_without_a_mask(name, mask, queries, b
     )
     torch.testing.assert_close(BACKENDS[name].resolve()(q, k, v, mask)[0], expected)
     assert given[0]["is_causal"] == by_order and (given[0]["attn_mask"] is None) == (by_order or mask == AttentionMask())
+
+
+def test_threads_do_not_take_each_others_kernel(monkeypatch):
+    enabled = {"sdpa-flash": torch.backends.cuda.flash_sdp_enabled, "sdpa-math": torch.backends.cuda.math_sdp_enabled}
+    before = [is_enabled() for is_enabled in enabled.values()]
+    chosen = []
+
+    def spy(q, *_, **__):
+        time.sleep(0.001)  # so that another thread has its turn
+        chosen.append([name for name, is_enabled in enabled.items() if is_enabled()])
+        return q
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    q, k, v, _ = draw()
+    names = list(enabled) * 20
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: BACKENDS[name].resolve()(q, k, v, AttentionMask()), names))
+    assert sorted(chosen) == sorted([name] for name in names)
+    assert [is_enabled() for is_enabled in enabled.values()] == before
 
 
 def test_what_a_backend_cannot_do_is_said():
