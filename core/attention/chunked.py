@@ -4,6 +4,7 @@ To be read beside arXiv:2205.14135: `top` and `total` are a row's running maximu
 P of their exponentials, D a row's sum of dO * O. The loop over queries is the outer one, as in arXiv:2307.08691.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +66,22 @@ def _tiles(n: int) -> Iterator[slice]:
     return (slice(start, min(start + TILE, n)) for start in range(0, n, TILE))
 
 
+def _as_written(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of `_Flash` in the number formats written there: under autocast the tiles would be half-precision, too."""
+
+    @functools.wraps(step)
+    def run(ctx: Any, x: Tensor, *others: Any) -> Any:
+        with torch.autocast(x.device.type, enabled=False):
+            return step(ctx, x, *others)
+
+    return run
+
+
 class _Flash(torch.autograd.Function):
     """Algorithm 1 of the paper, and Algorithm 4 for gradients; between them, of each row only O and log sum exp S are kept."""
 
     @staticmethod
+    @_as_written
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, logits: _Logits) -> Tensor:
         out, log_sums = torch.empty_like(q), torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
         for queries in _tiles(q.shape[-2]):
@@ -93,6 +106,7 @@ class _Flash(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @_as_written
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, log_sums = ctx.saved_tensors
         d_q, d_k, d_v = (torch.zeros(x.shape, dtype=torch.float32, device=x.device) for x in (q, k, v))

@@ -221,6 +221,17 @@ def test_plain_order_is_told_to_the_kernel_without_a_mask(name, mask, queries, b
     assert given[0]["is_causal"] == by_order and (given[0]["attn_mask"] is None) == (by_order or mask == AttentionMask())
 
 
+@pytest.mark.parametrize("masked", [False, True], ids=["dense", "window"])
+def test_chunked_sums_are_float32_under_autocast_too(masked):
+    q, k, v, _ = draw(heads=2, queries=300, keys=300, d_head=32)
+    mask = AttentionMask(window=40) if masked else AttentionMask()
+    attend, results = BACKENDS["chunked"].resolve(), []
+    for autocast in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            results.append(result_and_gradients(lambda q, k, v: attend(q * 3, k, v, mask), [q, k, v]))
+    assert all(map(torch.equal, results[0][2], results[1][2])) and torch.equal(results[0][0], results[1][0])
+
+
 def test_threads_do_not_take_each_others_kernel(monkeypatch):
     enabled = {"sdpa-flash": torch.backends.cuda.flash_sdp_enabled, "sdpa-math": torch.backends.cuda.math_sdp_enabled}
     before = [is_enabled() for is_enabled in enabled.values()]
