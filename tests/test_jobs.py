@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 
 from core import artifact, jobs, runs
 from core.__main__ import main
-from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json
+from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json, to_json
 from core.records import (
     Cancelled,
     Ceilings,
@@ -34,75 +34,14 @@ from core.records import (
     TrainingFinished,
     TrainingStarted,
 )  # fmt: skip
-
-ROOT = Path(__file__).resolve().parent.parent
-WORKER = """
-import os, sys, time
-from pathlib import Path
-from core import jobs
-from core.records import Cancelled
-
-verb, *_, out = sys.argv[1:]
-out = Path(out)
-with (out.parent / "starts").open("a") as starts:
-    starts.write(f"{os.getpid()} {out.name}\\n")
-if verb == "refuse":
-    sys.exit("error: there is no such knob")
-with jobs.hold(out, "cpu") as job:
-    print("at work", flush=True)
-    if verb == "fail":
-        raise ValueError("epochs: got 0, expected at least 1\\nand more")
-    while verb != "quick":
-        if verb == "work" and job.stopped():
-            job.emit(Cancelled())
-            break
-        time.sleep(0.02)
-"""
+from tests import processes
+from tests.processes import ROOT, events, eventually, interrupted, is_gone, pid, reaches, starts
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Iterator[Path]:
-    """An empty runs/, where `python -m core` is the worker above; what a test leaves running is ended."""
-    code = tmp_path / "code" / "core"
-    code.mkdir(parents=True)
-    (code / "__init__.py").write_text(f"__path__.append({str(ROOT / 'core')!r})")
-    (code / "__main__.py").write_text(WORKER)
-    monkeypatch.setattr(jobs, "ROOT", code.parent)
-    runs = tmp_path / "runs"
-    runs.mkdir()
-    yield runs
-    for folder in runs.iterdir():
-        jobs.stop(folder, grace_s=0.0)
-
-
-def eventually(condition: Callable[[], bool], timeout_s: float = 15) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-
-
-def reaches(folder: Path, wanted: jobs.State) -> None:
-    eventually(lambda: jobs.state(folder) == wanted)
-
-
-def starts(root: Path) -> list[list[str]]:
-    return [line.split() for line in (root / "starts").read_text().splitlines()]
-
-
-def events(folder: Path) -> list:
-    return jobs.read_events(folder)[0]
-
-
-def pid(folder: Path) -> int:
-    return int((folder / "pid").read_text())
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    """An empty runs/, where `python -m core` is the worker above."""
+    yield from processes.runs_of(WORKER, tmp_path, monkeypatch)
 
 
 # Starting
@@ -176,6 +115,91 @@ def test_ids_are_unique_and_in_the_order_of_time():
         ids.append(jobs.new_id())
         time.sleep(1e-4)
     assert ids == sorted(set(ids))
+
+
+@pytest.mark.parametrize("place", ["_write_request", "_start"])
+def test_a_launch_that_fails_leaves_nothing_behind(root, monkeypatch, place):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jobs, place, full)
+    with pytest.raises(OSError, match="No space left"):
+        jobs.launch(["work"], root / "a")
+    assert list(root.iterdir()) == []
+
+
+# Going on
+
+
+def test_a_run_goes_on_in_its_folder_by_its_command_and_forgets_that_it_was_to_stop(root):
+    folder = interrupted(root / "a")
+    request, dead = (folder / "request.json").read_text(), pid(folder)
+    (folder / "cancel").touch()  # asked to stop, and killed before it did
+    assert jobs.state(folder) == "cancelled"
+    jobs.resume(folder)
+    assert jobs.state(folder) in ("queued", "running")
+    reaches(folder, "running")
+    assert pid(folder) != dead and (folder / "request.json").read_text() == request and not (folder / "cancel").exists()
+    jobs.stop(folder)
+    assert events(folder) == [Started(device="cpu"), Queued(ahead=0), Started(device="cpu"), Cancelled()]
+
+
+def test_the_same_command_in_the_same_folder_goes_on_and_another_begins_anew(tmp_path):
+    folder = tmp_path / "a"
+    with pytest.raises(KeyError), jobs.hold(folder, "cpu", RunConfig()):
+        jobs.cancel(folder)
+        (folder / "checkpoint.safetensors").touch()
+        raise KeyError
+    with jobs.hold(folder, "cpu", RunConfig()) as job:
+        assert not job.stopped() and (folder / "checkpoint.safetensors").exists()
+    assert [type(event) for event in events(folder)] == [Started, Failed, Queued, Started, Finished]
+    with jobs.hold(folder, "cpu", RunConfig(training=TrainingConfig(epochs=1))):
+        assert not (folder / "checkpoint.safetensors").exists()
+    assert events(folder) == [Started(device="cpu"), Finished()]
+
+
+def test_five_clicks_on_resume_start_one_process_and_a_living_run_is_left_alone(root):
+    folder = interrupted(root / "a")
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda _: jobs.resume(folder), range(5)))
+    reaches(folder, "running")
+    jobs.resume(folder)
+    assert len(starts(root)) == 2
+    assert [type(event) for event in events(folder)] == [Started, Queued, Started]
+
+
+def test_a_run_that_is_asked_to_stop_while_it_starts_again_stops(root):
+    folder = interrupted(root / "a")
+    jobs.resume(folder)
+    jobs.stop(folder)
+    assert jobs.state(folder) == "cancelled" and events(folder)[-1] == Cancelled()
+
+
+def test_a_second_attempt_that_dies_before_it_can_speak_says_why(root):
+    folder = interrupted(root / "a")
+    request = json.loads((folder / "request.json").read_text())
+    (folder / "request.json").write_text(json.dumps(request | {"argv": ["refuse", "--out", str(folder)]}))
+    jobs.resume(folder)
+    reaches(folder, "failed")
+    assert events(folder)[-1] == Failed(reason="error: there is no such knob")
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}"])
+def test_a_run_whose_command_is_not_on_record_is_not_started_again(root, content):
+    (root / "a").mkdir()
+    if content is not None:
+        (root / "a" / "request.json").write_text(content)
+    with pytest.raises(ValueError, match="its command cannot be read .*; start a new run"):
+        jobs.resume(root / "a")
+
+
+def test_a_folder_of_a_newer_version_is_left_as_it_is(tmp_path):
+    jobs.append_event(tmp_path, Failed(reason="x"))
+    (tmp_path / "config.json").write_text(json.dumps(to_json(RunConfig()) | {"sails": 3}))
+    with pytest.raises(ValueError, match="unknown knobs sails in RunConfig: was this written by a newer version"):
+        with jobs.hold(tmp_path, "cpu", RunConfig()):
+            pass
+    assert events(tmp_path) == [Failed(reason="x")]
 
 
 # Dying
@@ -422,6 +446,20 @@ def test_a_torn_last_line_is_ignored_until_it_is_whole(tmp_path):
     assert jobs.read_events(tmp_path, len(whole)) == ([finished()], len(both))
 
 
+def test_a_last_event_of_any_length_is_found(tmp_path):
+    for n in (10, 200_000, 2_000_000):
+        jobs.append_event(tmp_path, Failed(reason="x" * n))
+        assert jobs.last_event(tmp_path) == Failed(reason="x" * n)
+
+
+def test_an_event_of_an_earlier_version_lacks_what_has_come_since(tmp_path):
+    jobs.append_event(tmp_path, step(1))
+    written = json.loads((tmp_path / "events.jsonl").read_text())
+    del written["non_finite"]
+    (tmp_path / "events.jsonl").write_text(json.dumps(written) + "\n")
+    assert events(tmp_path) == [step(1)]
+
+
 def test_lines_that_are_no_event_of_this_version_are_passed_over(tmp_path):
     lines = ['{"event": "Warped", "by": 2}', '{"event": "Queued"}', '{"event": "Queued", "ahead": 1, "new": 0}',
              '{"event": ["Queued"]}', "[]", "{", "\xff", '{"event": "Queued", "ahead": 4}']  # fmt: skip
@@ -460,8 +498,8 @@ def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
     )
     not_a_number = replace(step(1), loss=float("inf"), largest_logit=None)
     said = [
-        Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, ceilings, cell,
-        finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Interrupted(reason="x"),
+        Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, ceilings,
+        cell, finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Interrupted(reason="x"),
         Failed(reason="x", kind="disk"),
     ]  # fmt: skip
     assert {type(event) for event in said} == set(jobs.EVENTS.values())
@@ -519,7 +557,7 @@ def test_a_training_that_is_stopped_keeps_its_best_weights(tmp_path, table, monk
     monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
     knobs = "--vocab-size 100 --d-model 8 --n-heads 2 --n-layers 1 --d-ff 8 --max-len 8 --device cpu --precision float32"
     folder = runs.new_folder()
-    jobs.launch(["train", "--preset", "tiny", "--data", str(table), "--epochs", "100000", *knobs.split()], folder)
+    jobs.launch(["train", "--preset", "tiny", "--data", str(table), "--epochs", "9000", *knobs.split()], folder)
     try:
         eventually(lambda: any(isinstance(event, EpochFinished) for event in events(folder)), timeout_s=60)
         assert main(["jobs", "list"]) == 0 and capsys.readouterr().out == f"{folder.name}  running\n"
@@ -536,7 +574,7 @@ def test_a_training_that_is_stopped_keeps_its_best_weights(tmp_path, table, monk
     assert shown["state"] == "cancelled" and shown["model"] == str(folder / "model")
     assert shown["metrics"]["validation"]["n"] > 0 and shown["log"][-1].startswith("stopped; the model is in")
     run = runs.read(folder.name)
-    assert run.config is not None and run.config.training.epochs == 100_000 and run.config.model.max_len == 8
+    assert run.config is not None and run.config.training.epochs == 9_000 and run.config.model.max_len == 8
     assert artifact.model_folders()[folder.name] == folder / "model"
     artifact.open_model(folder / "model")
     shutil.rmtree(folder / "model")

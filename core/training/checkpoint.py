@@ -31,8 +31,9 @@ class Checkpoints:
         self.written, self.took_s = time.perf_counter(), 0.0
 
     def due(self) -> bool:
-        """Whether it is time for another one."""
-        return time.perf_counter() - self.written >= max(self.every_s, self.took_s / MOST_OF_THE_TIME)
+        """Whether it is time for another one: always, where they are wanted after each step."""
+        pause_s = max(self.every_s, self.took_s / MOST_OF_THE_TIME) if self.every_s else 0.0
+        return time.perf_counter() - self.written >= pause_s
 
     def write(self, state: dict[str, Any]) -> None:
         """Replaces the last one by `state`. OSError, which leaves the last one as it is, if there is no room."""
