@@ -1,9 +1,14 @@
+import math
 from statistics import NormalDist
 
+import numpy as np
 import pytest
+from scipy.stats import bootstrap, ttest_rel
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from core.statistics import wilson
+from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, over_seeds, wilson
 
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (50, 100), (891, 1001), (22_500, 25_000)]
 
@@ -33,3 +38,103 @@ def test_wilson_mirrors_failures_and_holds_the_share(successes, n):
 def test_nothing_observed_says_nothing():
     with pytest.raises(ValueError, match="got no observation, expected at least one"):
         wilson(0, 0)
+
+
+def right(n11: int, n10: int, n01: int, n00: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where base and variant are right: both, base alone, variant alone, neither."""
+    counts = [n11, n10, n01, n00]
+    return np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
+
+
+@pytest.mark.parametrize("counts", [(50, 12, 30, 8), (0, 1, 0, 0), (5, 7, 7, 0), (900, 40, 62, 50), (10, 0, 9, 1)])
+def test_mcnemar_is_the_exact_one_of_statsmodels_and_of_the_binomial(counts):
+    both, base_alone, variant_alone, neither = counts
+    expected = statsmodels_mcnemar([[both, base_alone], [variant_alone, neither]], exact=True).pvalue
+    n, few = base_alone + variant_alone, min(base_alone, variant_alone)
+    by_hand = min(1.0, 2 * sum(math.comb(n, i) for i in range(few + 1)) / 2**n)
+    assert mcnemar(*right(*counts)) == pytest.approx(expected, rel=1e-9) == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_two_that_are_right_and_wrong_together_do_not_differ():
+    assert mcnemar(*right(40, 0, 0, 3)) == 1.0
+    labels, same = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
+    assert difference(labels, same, same, 2, accuracy) == (0.0, 0.0, 0.0)
+
+
+def reviews(n: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, and two predictions that are right in about 60 and 70 %."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(n_classes, size=n)
+    return labels, *(np.where(rng.random(n) < share, labels, rng.integers(n_classes, size=n)) for share in (0.6, 0.7))
+
+
+def scored(score, labels, predicted, classes) -> float:
+    """`score` of one confusion matrix."""
+    confusion = confusion_matrix(labels, predicted, labels=classes).astype(float)
+    return score(np.diag(confusion)[None], confusion.sum(1)[None], confusion.sum(0)[None])[0]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_scores_of_confusions_are_those_of_scikit_learn(n_classes):
+    labels, predicted, _ = reviews(200, n_classes, 3)
+    classes = list(range(n_classes))
+    average = {"average": "binary"} if n_classes == 2 else {"average": "macro", "labels": classes}
+    assert scored(accuracy, labels, predicted, classes) == pytest.approx(accuracy_score(labels, predicted))
+    assert scored(f1, labels, predicted, classes) == pytest.approx(f1_score(labels, predicted, zero_division=0.0, **average))
+
+
+def test_a_class_that_nobody_names_has_no_f1():
+    labels, predicted = [0, 0, 1], [0, 1, 1]
+    expected = f1_score(labels, predicted, average="macro", labels=[0, 1, 2], zero_division=0.0)
+    assert scored(f1, labels, predicted, [0, 1, 2]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n_classes", "score"), [(2, accuracy), (2, f1), (5, accuracy), (5, f1)])
+def test_the_bootstrap_is_that_of_scipy(n_classes, score):
+    labels, base, variant = reviews(300, n_classes, 1)
+    classes = list(range(n_classes))
+
+    def gain(rows):
+        rows = rows.astype(int)
+        before, after = (scored(score, labels[rows], guess[rows], classes) for guess in (base, variant))
+        return after - before
+
+    expected = bootstrap((np.arange(300),), gain, n_resamples=300, vectorized=False, method="percentile", rng=0)
+    value, low, high = difference(labels, base, variant, n_classes, score)
+    assert value == pytest.approx(gain(np.arange(300)))
+    assert (low, high) == pytest.approx(tuple(expected.confidence_interval), abs=0.02)
+
+
+def test_the_bootstrap_holds_pairs_together():
+    labels, base, _ = reviews(1000, 2, 2)
+    variant = base.copy()
+    variant[np.flatnonzero(base != labels)[:10]] = labels[np.flatnonzero(base != labels)[:10]]
+    value, low, high = difference(labels, base, variant, 2, accuracy)
+    spread = math.sqrt(10) / 1000  # ten reviews of a thousand, a Poisson count
+    assert value == pytest.approx(0.01)
+    assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.1)  # apart, either would spread by 0.015
+
+
+def test_over_seeds_is_students_paired_test():
+    base, variant = [0.81, 0.83, 0.82, 0.80], [0.84, 0.85, 0.83, 0.84]
+    expected = ttest_rel(variant, base)
+    found = over_seeds(base, variant)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert found.value == pytest.approx(0.025) and found.n == 4 and found.is_shown
+
+
+def test_seeds_without_spread():
+    assert over_seeds([0.8, 0.8], [0.8, 0.8]) == Difference(value=0.0, low=0.0, high=0.0, p=1.0, n=2)
+    assert over_seeds([0.5, 0.5], [0.75, 0.75]) == Difference(value=0.25, low=0.25, high=0.25, p=0.0, n=2)
+
+
+@pytest.mark.parametrize(("base", "variant"), [([0.8], [0.9]), ([], []), ([0.8, 0.8], [0.9, 0.9, 0.9])])
+def test_too_few_seeds_say_so(base, variant):
+    with pytest.raises(ValueError, match="expected the same seeds and at least two"):
+        over_seeds(base, variant)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.2]) == pytest.approx([0.2]) and holm([]) == []
