@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import knobs, launching, live, loaders, panels, training
+from ui import knobs, launching, live, loaders, panels, planning, training
 
 st.markdown(
     "Train a small network from scratch on reviews of your own or on a known set, and watch it learn.  \n"
@@ -24,4 +24,5 @@ with panels.refusals():
     if reviews is not None:
         config = knobs.choose(base.config, reviews, f"train_{base.id}")
         training.start(base, source, config)
+        planning.before(config, f"train_{base.id}")
         training.expectation(config)

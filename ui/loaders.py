@@ -18,7 +18,7 @@ import streamlit as st
 from core import curves as curves_of
 from core import runs as runs_on_disk
 from core.artifact import Model, model_folders, models_root, open_model, read_predictions
-from core.config import DataConfig, RunConfig
+from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
 from core.data import preparation, uploads
 from core.data.preparation import Prepared
@@ -114,6 +114,11 @@ def estimate(config: RunConfig) -> Estimate:
     return _estimate(config)
 
 
+def mean_length(config: RunConfig) -> float:
+    """Tokens that its network reads of a review on average; ValueError for data that cannot be used."""
+    return _mean_length(config.reviews, config.training.seed, config.model)
+
+
 def unanswered(name: str, texts: Sequence[str | None]) -> list[str]:
     """The different ones of `texts` that this session has no answer of that model for; ValueError if there is no model."""
     model_key, kept = _model_key(name), _answers()
@@ -178,6 +183,14 @@ def _estimate(config: RunConfig) -> Estimate:
     with _opening:
         from core.training.estimate import estimate
     return estimate(config, _sample(config.reviews, config.training.seed, config.model.vocab_size))
+
+
+@st.cache_data(max_entries=32, show_spinner="Counting the tokens of some reviews…")
+def _mean_length(data: DataConfig, seed: int, model: Architecture) -> float:
+    with _opening:
+        from core.data.batches import Cut
+    cut, tokens = Cut.of(model), _sample(data, seed, model.vocab_size).tokens
+    return sum(len(cut.kept(n)) + len(cut.prefix) for n in tokens.tolist()) / len(tokens)
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the reviews…")

@@ -15,7 +15,7 @@ from core.data.uploads import Upload
 from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
 from core.runs import Run
-from ui import controls, launching, loaders, markdown, tables
+from ui import controls, launching, loaders, markdown, planning, tables
 
 NEW = "/new"
 """No run can be called so: a folder's name has no slash."""
@@ -99,6 +99,7 @@ def again(run: Run) -> None:
     """Starts a run that is over anew, as it was or with other knobs."""
     if preset_of(run) is None or run.config is None:
         return
+    planning.after(run, preset_of(run) or "")
     asked = ("train", launching.token("train"), without_folder(run.argv), run.name)
     st.button("Train again", icon=":material/replay:", on_click=launching.launch, args=asked, key=f"train_again_{run.id}")
     st.button(

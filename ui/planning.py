@@ -1,0 +1,69 @@
+"""Whether a training fits into memory, asked before it starts and after it ran out: a sentence, and one button to go on."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core.config import RunConfig
+from core.jobs import device_of
+from core.measure.planner import Plan, device_memory, plan
+from core.presets import flags
+from core.records import Failed
+from core.runs import Run
+from ui import launching, loaders, markdown
+
+
+def before(config: RunConfig, key: str) -> None:
+    """Say what fits where the training does not, as predicted; the button sets the knobs, whose keys begin with `key`."""
+    found = _plan(config)
+    if found is None or found.fits:
+        return
+    st.warning(markdown.literal(f"This training will not fit, as predicted: it {found.sentence}."), icon=":material/memory:")
+    if found.alternatives:
+        other = found.alternatives[-1]
+        st.button(f"Choose {described(config, other)}", key="train_fitting", on_click=_turn, args=(config, other, key))
+
+
+def after(run: Run, preset: str) -> None:
+    """What a training that ran out of memory could be in its place, and the button that starts it."""
+    if run.config is None or not isinstance(run.last_event, Failed) or run.last_event.kind != "memory":
+        return
+    found = _plan(run.config)
+    if found is not None and not found.fits and found.alternatives:
+        said, other = f"Predicted: it {found.sentence}.", found.alternatives[-1]
+    elif run.config.training.batch_size > 1:
+        said = "The prediction does not say what would fit: half the batch is a safe choice."
+        other = _with_batch(run.config, run.config.training.batch_size // 2)
+    else:
+        return
+    st.caption(markdown.literal(said))
+    asked = ("train", launching.token("train"), ["train", *flags(preset, other)], run.name)
+    label = f"Train with {described(run.config, other)}"
+    st.button(label, key=f"train_fitting_{run.id}", type="primary", on_click=launching.launch, args=asked)
+
+
+def described(asked: RunConfig, other: RunConfig) -> str:
+    """In which knobs of training another configuration differs, for a button."""
+    old, new = asked.training, other.training
+    words = [f"batch {new.batch_size}"]
+    words += [new.backend] * (new.backend != old.backend) + ["checkpointing"] * (new.checkpointing != old.checkpointing)
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _plan(config: RunConfig) -> Plan | None:
+    """None where memory or need is unknown. Reviews are taken to be long until that matters: their lengths take a moment."""
+    memory_bytes = device_memory(device_of(config.training.device))
+    if memory_bytes is None:
+        return None
+    found = plan(config, memory_bytes)
+    return found if found is None or found.fits else plan(config, memory_bytes, loaders.mean_length(config))
+
+
+def _with_batch(config: RunConfig, batch: int) -> RunConfig:
+    return replace(config, training=replace(config.training, batch_size=batch))
+
+
+def _turn(config: RunConfig, other: RunConfig, key: str) -> None:
+    for knob, value in vars(other.training).items():
+        if value != getattr(config.training, knob):
+            st.session_state[f"{key}_{knob}"] = value
