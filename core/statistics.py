@@ -61,11 +61,11 @@ def mcnemar(base: Bool[np.ndarray, "n"], variant: Bool[np.ndarray, "n"]) -> floa
 
 def difference(
     labels: Int[np.ndarray, "n"], base: Int[np.ndarray, "n"], variant: Int[np.ndarray, "n"], n_classes: int, score: Score
-) -> tuple[float, float, float]:
-    """How much better `variant` scores than `base` on the same reviews, and the 95 % interval of its paired bootstrap.
+) -> Difference:
+    """How much better `variant` scores than `base` on the same reviews, by the paired bootstrap (Efron 1979; percentiles).
 
-    Reviews are drawn anew with both predictions, so that what is hard for both moves neither (Efron 1979; percentiles). Those
-    that agree in label and predictions are one kind, of which only the count is drawn. ValueError where there is no review.
+    Reviews are drawn anew with both predictions, so that what is hard for both moves neither. Those that agree in label and
+    predictions are one kind, of which only the count is drawn. ValueError where there is no review.
     """
     if not len(labels):
         raise ValueError("got no review, expected at least one")
@@ -82,7 +82,8 @@ def difference(
     sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
     gains = np.concatenate([gain(rng.multinomial(len(labels), counts / len(labels), size)) for size in sizes])
     low, high = np.percentile(gains, [2.5, 97.5])
-    return float(gain(counts[None])[0]), float(low), float(high)
+    p = 2 * min(np.mean(gains <= 0), np.mean(gains >= 0))
+    return Difference(value=float(gain(counts[None])[0]), low=float(low), high=float(high), p=min(1.0, float(p)), n=len(labels))
 
 
 def accuracy(right: PerClass, there: PerClass, predicted: PerClass) -> Float[np.ndarray, "draws"]:
@@ -121,3 +122,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     from statsmodels.stats.multitest import multipletests
 
     return [float(p) for p in multipletests(p_values, method="holm")[1]]
+
+
+def verdict(found: Difference, *, seeds: int | None = None) -> str:
+    """A difference of two shares in a sentence, in percentage points, without full stop."""
+    value, low, high = (round(100 * share, 1) + 0.0 for share in (found.value, found.low, found.high))  # no -0.0
+    n = f"n = {found.n:,}" if seeds is None else f"{seeds} seeds"
+    interval = f"95 % between {low:+.1f} and {high:+.1f}, {n}"
+    if not found.is_shown:
+        return f"no difference shown: {value:+.1f} points, {interval}"
+    return f"{abs(value):.1f} points {'better' if value > 0 else 'worse'}, {interval}"

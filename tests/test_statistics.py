@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, over_seeds, wilson
+from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, over_seeds, verdict, wilson
 
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (50, 100), (891, 1001), (22_500, 25_000)]
 
@@ -58,7 +58,7 @@ def test_mcnemar_is_the_exact_one_of_statsmodels_and_of_the_binomial(counts):
 def test_two_that_are_right_and_wrong_together_do_not_differ():
     assert mcnemar(*right(40, 0, 0, 3)) == 1.0
     labels, same = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    assert difference(labels, same, same, 2, accuracy) == (0.0, 0.0, 0.0)
+    assert difference(labels, same, same, 2, accuracy) == Difference(value=0.0, low=0.0, high=0.0, p=1.0, n=4)
 
 
 def reviews(n: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,19 +100,20 @@ def test_the_bootstrap_is_that_of_scipy(n_classes, score):
         return after - before
 
     expected = bootstrap((np.arange(300),), gain, n_resamples=300, vectorized=False, method="percentile", rng=0)
-    value, low, high = difference(labels, base, variant, n_classes, score)
-    assert value == pytest.approx(gain(np.arange(300)))
-    assert (low, high) == pytest.approx(tuple(expected.confidence_interval), abs=0.02)
+    found = difference(labels, base, variant, n_classes, score)
+    assert found.value == pytest.approx(gain(np.arange(300)))
+    assert found.is_shown == (not found.low <= 0 <= found.high)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval), abs=0.02)
 
 
 def test_the_bootstrap_holds_pairs_together():
     labels, base, _ = reviews(1000, 2, 2)
     variant = base.copy()
     variant[np.flatnonzero(base != labels)[:10]] = labels[np.flatnonzero(base != labels)[:10]]
-    value, low, high = difference(labels, base, variant, 2, accuracy)
+    found = difference(labels, base, variant, 2, accuracy)
     spread = math.sqrt(10) / 1000  # ten reviews of a thousand, a Poisson count
-    assert value == pytest.approx(0.01)
-    assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.1)  # apart, either would spread by 0.015
+    assert found.value == pytest.approx(0.01)
+    assert (found.high - found.low) / (2 * 1.96) == pytest.approx(spread, rel=0.1)  # apart, either would spread by 0.015
 
 
 def test_over_seeds_is_students_paired_test():
@@ -138,3 +139,16 @@ def test_too_few_seeds_say_so(base, variant):
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.2]) == pytest.approx([0.2]) and holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "seeds", "said"),
+    [
+        ((0.008, 0.001, 0.015, 0.02, 2500), None, "0.8 points better, 95 % between +0.1 and +1.5, n = 2,500"),
+        ((-0.021, -0.03, -0.01, 0.001, 3), 3, "2.1 points worse, 95 % between -3.0 and -1.0, 3 seeds"),
+        ((0.002, -0.0004, 0.009, 0.4, 2500), None, "no difference shown: +0.2 points, 95 % between +0.0 and +0.9, n = 2,500"),
+    ],
+)
+def test_a_verdict_is_a_sentence(values, seeds, said):
+    value, low, high, p, n = values
+    assert verdict(Difference(value=value, low=low, high=high, p=p, n=n), seeds=seeds) == said
