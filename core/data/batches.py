@@ -97,8 +97,8 @@ def pack(reviews: Sequence[Int[np.ndarray, "_"]]) -> Packed:
 
 def _lengths(reviews: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
     lengths = torch.tensor([len(ids) for ids in reviews])
-    if not lengths.all():
-        raise ValueError("got a review without a token, expected at least one word or sign")
+    if len(lengths) == 0 or not lengths.all():
+        raise ValueError("got no review, or a review without a token, expected at least one word or sign")
     return lengths
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from core.config import BiLSTMArchitecture
-from core.networks.blocks import drop_tokens, xavier_
+from core.networks.blocks import drop_tokens, refuse_no_batch, xavier_
 from core.networks.dropout import Dropout
 
 
@@ -34,6 +34,7 @@ class BiLSTM(nn.Module):
 
         ValueError if a review is padded anywhere but on the right: the LSTM would read the padding first.
         """
+        refuse_no_batch(input_ids, token_mask)
         if token_mask is None:
             token_mask = torch.ones_like(input_ids, dtype=torch.bool)
         if not (token_mask[:, 0].all() and (token_mask[:, :-1] >= token_mask[:, 1:]).all()):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from core.attention.masks import AttentionMask
@@ -50,6 +50,31 @@ def mean_over_text(heads: Float[Tensor, "B H T K"], mask: AttentionMask) -> Floa
     return spread.transpose(0, 1)[None]
 
 
+def switched(
+    heads: Float[Tensor, "B H T K"], mask: AttentionMask, gain: Float[Tensor, "H"] | None, mean: Bool[Tensor, "H"] | None
+) -> Float[Tensor, "B H T K"]:
+    """Heads replaced by their `mean_over_text` where `mean` is True, and then scaled by their `gain`."""
+    if mean is not None:
+        heads = torch.where(mean.to(heads.device)[:, None, None], mean_over_text(heads, mask), heads)
+    return heads if gain is None else heads * gain.to(heads)[:, None, None]
+
+
+def of_layer(name: str, given: Shaped[Tensor, "..."] | None, layer: int, n_layers: int, n_heads: int) -> Tensor | None:
+    """One layer's part of the argument called `name`. ValueError unless it holds a value for each layer and head."""
+    if given is not None and given.shape != (n_layers, n_heads):
+        expected = f"expected a value for each layer and head, {(n_layers, n_heads)}"
+        raise ValueError(f"{name}: got {tuple(given.shape)}, {expected}")
+    return None if given is None else given[layer]
+
+
+def refuse_no_batch(input_ids: Int[Tensor, "B T"], token_mask: Bool[Tensor, "..."] | None) -> None:
+    """ValueError for texts without a token, and for a mask of other texts."""
+    if input_ids.shape[1] == 0:
+        raise ValueError("got a text without a token, expected at least one word or sign")
+    if token_mask is not None and token_mask.shape != input_ids.shape:
+        raise ValueError(f"token_mask: got {tuple(token_mask.shape)}, expected that of the ids, {tuple(input_ids.shape)}")
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one product for queries, keys and values (arXiv:1706.03762, section 3.2)."""
 
@@ -75,7 +100,7 @@ class SelfAttention(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
         """The sublayer's output, and the weights where `attend` computes them.
 
-        A head's output is replaced by its `mean_over_text` where `head_mean` is True, and scaled by its `head_gain`.
+        `head_gain` and `head_mean` are as in `switched`.
         `cached` takes the keys and values of these tokens, and gives those of all tokens to attend to, of which they are last.
         """
         q, k, v = self._projected(x, positions, positional)
@@ -83,11 +108,7 @@ class SelfAttention(nn.Module):
             k, v = cached(k, v)
         dropout_p = self.dropout.p if self.dropout.training else 0.0
         heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
-        if head_mean is not None:
-            heads = torch.where(head_mean[:, None, None], mean_over_text(heads, mask), heads)
-        if head_gain is not None:
-            heads = heads * head_gain.to(heads.dtype)[:, None, None]
-        return self.out(self.merge(heads)), weights
+        return self.out(self.merge(switched(heads, mask, head_gain, head_mean))), weights
 
     def logits(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from core.attention.masks import AttentionMask
 from core.catalog import POSITIONAL, resolve
 from core.config import SPECIAL_TOKENS, DecoderArchitecture
-from core.networks.blocks import EncoderLayer, attention_function, xavier_
+from core.networks.blocks import EncoderLayer, attention_function, refuse_no_batch, xavier_
 from core.networks.dropout import Dropout
 
 PAD_ID = SPECIAL_TOKENS.index("[PAD]")
@@ -120,7 +120,7 @@ class Decoder(nn.Module):
         """Logits of the token that follows each token. `token_mask` is True on real tokens; None: all are real.
 
         With a cache, the tokens follow those that it holds, and are held in it afterwards. Texts may be padded on either
-        side, though not within. ValueError as from the cache, and for a text beyond learned positions.
+        side, though not within. ValueError as from the cache, for no token, and for a text beyond learned positions.
         """
         return self.logits(self.states(input_ids, token_mask, cache=cache, backend=backend))
 
@@ -133,6 +133,7 @@ class Decoder(nn.Module):
         backend: str = "sdpa",
     ) -> Float[Tensor, "B T D"]:
         """What `logits` reads, of each token, as in `forward`: who wants the last token alone scores that alone."""
+        refuse_no_batch(input_ids, token_mask)
         attend = attention_function(backend, weights=False)
         held = 0 if cache is None else cache.length
         seen = token_mask if cache is None else cache.admit(input_ids, token_mask)

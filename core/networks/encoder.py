@@ -12,7 +12,7 @@ from core.attention.masks import AttentionMask, without_empty_rows
 from core.catalog import BACKENDS, POSITIONAL, resolve
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture
 from core.networks import mistakes
-from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, xavier_
+from core.networks.blocks import EncoderLayer, attention_function, drop_tokens, of_layer, refuse_no_batch, xavier_
 from core.networks.dropout import Dropout
 from core.networks.pooling import pool
 
@@ -55,26 +55,33 @@ class Encoder(nn.Module):
         are here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True, it gives
         its mean over the text instead, whichever token asks. Without a `backend`: eager if weights are asked or attention is
         mistaken on purpose, else sdpa. ValueError if weights are asked of a backend that computes none, or such a mistake of
-        another than eager.
+        another than eager; for arguments that do not belong together; for no token.
         """
+        refuse_no_batch(input_ids, token_mask)
+        if cu_seqlens is not None:
+            _refuse_other_packing(input_ids, token_mask, cu_seqlens)
         mistake = self.architecture.mistake
         backend = backend or ("eager" if output_attentions or mistake in MISTAKES_OF_ATTENTION else "sdpa")
         attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
         if token_mask is not None and _wants_packed(backend, input_ids.device.type):
             input_ids, cu_seqlens = unpad(input_ids, token_mask)
             token_mask = None
+        if cu_seqlens is not None:
+            mistakes.refuse_packed(mistake)
         mask = AttentionMask(
             token_mask, window=self.architecture.window, n_global=self.architecture.n_global, segments=cu_seqlens
         )
         positions = _positions(input_ids, mask)
         x = self._embed(input_ids, positions)
+        own = partial(of_layer, n_layers=self.architecture.n_layers, n_heads=self.architecture.n_heads)
         attentions = []
         for index, layer in enumerate(self.layers):
             run = partial(checkpoint, layer, use_reentrant=False) if self.checkpointing and self.training else layer
-            gain, mean = (None if given is None else given[index] for given in (head_gain, head_mean))
+            gain, mean = own("head_gain", head_gain, index), own("head_mean", head_mean, index)
             x, weights = run(x, positions, mask, self.positional, attend, head_gain=gain, head_mean=mean)
             if output_attentions:
                 attentions.append(weights)
+            del weights  # or they would be there beside the next layer's
         pooled = pool(self.final_norm(x), mask, self.architecture.pooling, self.poolings)
         return self.classifier(self.dropout(pooled)), tuple(attentions) if output_attentions else None
 
@@ -92,6 +99,16 @@ def _wants_packed(backend: str, device: str) -> bool:
     """Whether a kernel hides no padding, but keeps packed reviews apart."""
     why_not = BACKENDS[backend].why_not
     return why_not(device=device, padding=True) is not None and why_not(device=device, places=True) is None
+
+
+def _refuse_other_packing(input_ids: Tensor, token_mask: Tensor | None, cu_seqlens: Tensor) -> None:
+    ends = cu_seqlens.tolist()
+    rising = all(before < after for before, after in zip(ends, ends[1:], strict=False))
+    if token_mask is not None or len(input_ids) != 1 or not rising or (ends[0], ends[-1]) != (0, input_ids.shape[1]):
+        raise ValueError(
+            f"cu_seqlens: got {ends} for ids of {tuple(input_ids.shape)}{'' if token_mask is None else ' and a token_mask'}, "
+            "expected rising ends, from 0 to all tokens of one row without padding; see core.data.batches.pack"
+        )
 
 
 def unpad(

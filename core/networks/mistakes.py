@@ -73,13 +73,25 @@ def hidden(mask: AttentionMask, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B
     return ~allowed if mask.token_mask is None else ~(allowed & mask.token_mask[:, None, None, :])
 
 
+# Packed reviews
+
+OF_PADDED_REVIEWS = {
+    "mean_over_padding": "which have no padding",
+    "reshape_without_transpose": "of which a head would be given tokens of several",
+}
+
+
+def refuse_packed(mistake: str) -> None:
+    """ValueError for a mistake that is another one, or none, where reviews lie in one row."""
+    if mistake in OF_PADDED_REVIEWS:
+        raise ValueError(f"mistake {mistake!r}: got packed reviews, {OF_PADDED_REVIEWS[mistake]}; expected padded ones")
+
+
 # Pooling
 
 
 def mean_over_padding(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "B D"]:
-    """The mean over all tokens, padding too. ValueError for packed reviews, which have none."""
-    if mask.segments is not None:
-        raise ValueError("mistake 'mean_over_padding': got packed reviews, which have no padding; expected padded ones")
+    """The mean over all tokens, padding too."""
     return x.mean(1, dtype=torch.float32).to(x.dtype)
 
 

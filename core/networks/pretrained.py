@@ -12,13 +12,14 @@ Texts are padded on the right: their first place is taken for the whole, and on 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import (
     AttentionInterface,
     AttentionMaskInterface,
@@ -30,7 +31,7 @@ from transformers.models.distilbert.modeling_distilbert import DistilBertSelfAtt
 from core.attention.masks import AttentionMask
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
-from core.networks.blocks import attention_function, mean_over_text
+from core.networks.blocks import attention_function, of_layer, switched
 
 NAME = "lab"
 ARCHITECTURES = {
@@ -70,7 +71,7 @@ class Pretrained:
 
 
 def attend(
-    module: nn.Module,
+    module: Any,
     query: Float[Tensor, "B H Q K"],
     key: Float[Tensor, "B H T K"],
     value: Float[Tensor, "B H T K"],
@@ -95,19 +96,9 @@ def attend(
         raise ValueError("attention_mask: got one that is made already, expected (B, T), 1 on real tokens")
     function = attention_function(backend or ("eager" if output_attentions else "sdpa"), weights=output_attentions)
     heads, weights = function(query, key, value, attention_mask, None, scaling, dropout)
-    if head_mean is not None:
-        chosen = _of_layer(module, heads, "head_mean", head_mean)
-        heads = torch.where(chosen[:, None, None], mean_over_text(heads, attention_mask), heads)
-    if head_gain is not None:
-        heads = heads * _of_layer(module, heads, "head_gain", head_gain).to(heads.dtype)[:, None, None]
+    own = partial(of_layer, layer=module.layer_idx, n_layers=module.config.num_hidden_layers, n_heads=heads.shape[1])
+    heads = switched(heads, attention_mask, own("head_gain", head_gain), own("head_mean", head_mean))
     return heads.transpose(1, 2).contiguous(), weights
-
-
-def _of_layer(module: Any, heads: Float[Tensor, "B H Q K"], name: str, given: Tensor) -> Shaped[Tensor, "H"]:
-    expected = (module.config.num_hidden_layers, heads.shape[1])
-    if given.shape != expected:
-        raise ValueError(f"{name}: got {tuple(given.shape)}, expected a value for each layer and head, {expected}")
-    return given[module.layer_idx].to(heads.device)
 
 
 def mask(

@@ -88,7 +88,7 @@ def test_where_nothing_is_padded_there_is_no_mask(reviews):
     assert batch.input_ids.tolist() == [review.tolist() for review in reviews]
 
 
-@pytest.mark.parametrize("reviews", [[ids()], [ids(3), ids()]])
+@pytest.mark.parametrize("reviews", [[], [ids()], [ids(3), ids()]])
 def test_a_review_without_a_token_is_refused(reviews):
     with pytest.raises(ValueError, match="a review without a token, expected at least one"):
         collate(reviews)
@@ -179,7 +179,7 @@ def test_a_pack_holds_every_token_that_is_not_padding():
     assert torch.equal(batch.input_ids[batch.token_mask], packed.input_ids)
 
 
-@pytest.mark.parametrize("reviews", [[ids()], [ids(3), ids()]])
+@pytest.mark.parametrize("reviews", [[], [ids()], [ids(3), ids()]])
 def test_a_review_without_a_token_is_not_packed(reviews):
     with pytest.raises(ValueError, match="a review without a token, expected at least one"):
         pack(reviews)

@@ -9,8 +9,11 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from core.attention.masks import AttentionMask
-from core.config import EncoderArchitecture
-from core.networks.blocks import MASK_ID, EncoderLayer, SelfAttention, attention_function, drop_tokens
+from core.config import BiLSTMArchitecture, DecoderArchitecture, EncoderArchitecture
+from core.networks.bilstm import BiLSTM
+from core.networks.blocks import MASK_ID, EncoderLayer, SelfAttention, attention_function, drop_tokens, refuse_no_batch
+from core.networks.decoder import Decoder
+from core.networks.encoder import Encoder
 from core.positional.base import PositionalEncoding
 from tests.backends import able
 
@@ -291,3 +294,24 @@ def test_the_block_written_by_hand_is_the_same(name):
     layer, x = drawn(EncoderLayer, arch)
     expected = written_by_hand(layer, x, name == "sdpa")
     torch.testing.assert_close(layer(x, *context(arch, name, None))[0], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_what_is_no_batch_is_refused():
+    ids = torch.ones(2, 3, dtype=torch.long)
+    refuse_no_batch(ids, None)
+    refuse_no_batch(ids, ids.bool())
+    with pytest.raises(ValueError, match="got a text without a token, expected at least one"):
+        refuse_no_batch(ids[:, :0], None)
+    for other in (ids[:1], ids[:, :2]):  # the first would be taken for the mask of all
+        with pytest.raises(ValueError, match=r"token_mask: got \(.*\), expected that of the ids, \(2, 3\)"):
+            refuse_no_batch(ids, other.bool())
+
+
+@pytest.mark.parametrize(
+    ("network", "architecture"),
+    [(Encoder, EncoderArchitecture), (Decoder, DecoderArchitecture), (BiLSTM, BiLSTMArchitecture)],
+)
+def test_every_network_refuses_a_text_without_a_token(network, architecture):
+    network = network(architecture(vocab_size=8))
+    with pytest.raises(ValueError, match="got a text without a token, expected at least one"):
+        network(torch.ones(2, 0, dtype=torch.long))

@@ -442,3 +442,11 @@ def test_checkpointing_changes_neither_loss_nor_gradients(backend, norm):
 def test_sdpa_runs_where_none_is_named(monkeypatch):
     monkeypatch.setattr(eager, "attend", None)
     assert encoder()(review())[1] is None
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (1, 4), (3, 4), (4, 2)], ids=str)
+@pytest.mark.parametrize("name", ["head_gain", "head_mean"])
+def test_heads_are_switched_by_layer_and_head_or_not_at_all(name, shape):
+    given = torch.ones(shape, dtype=torch.bool) if name == "head_mean" else torch.ones(shape)
+    with pytest.raises(ValueError, match=rf"{name}: got \(.*\), expected a value for each layer and head, \(2, 4\)"):
+        encoder()(review(), **{name: given})

@@ -293,9 +293,12 @@ def test_mean_over_padding_depends_on_the_longest_of_the_batch():
     assert gap(encoder("mean_over_padding")(review())[0], encoder()(review())[0]) < 1e-6  # right where nothing is padded
 
 
-def test_mean_over_padding_has_nothing_to_do_in_packed_reviews():
-    with pytest.raises(ValueError, match="mistake 'mean_over_padding': got packed reviews, which have no padding"):
-        encoder("mean_over_padding")(review(), cu_seqlens=torch.tensor([0, 3, 8], dtype=torch.int32))
+@pytest.mark.parametrize(
+    ("mistake", "reason"), [("mean_over_padding", "no padding"), ("reshape_without_transpose", "tokens of several")]
+)
+def test_a_mistake_of_padded_reviews_is_not_made_in_packed_ones(mistake, reason):
+    with pytest.raises(ValueError, match=f"mistake '{mistake}': got packed reviews, .* {reason}; expected padded"):
+        encoder(mistake)(review(), cu_seqlens=torch.tensor([0, 3, review().shape[1]], dtype=torch.int32))
 
 
 # Parts

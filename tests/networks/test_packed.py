@@ -256,3 +256,17 @@ def test_equal_largest_values_share_their_gradient():
     pooled = pool(x, AttentionMask(segments=torch.tensor([0, 3, 4])), "max")
     (mine,) = torch.autograd.grad(pooled.sum(), x)
     assert mine.flatten().tolist() == [0.5, 0.5, 0, 1]  # as amax does for padded ones
+
+
+@pytest.mark.parametrize("ends", [[0, 5], [1, 13], [0, 5, 5, 13], [0, 9, 5, 13], [0, 13, 20], [0]], ids=str)
+def test_ends_that_are_not_those_of_the_reviews_are_refused(ends):
+    with pytest.raises(ValueError, match=r"cu_seqlens: got \[.*\] for ids of \(1, 13\), expected rising ends, from 0 to all"):
+        encoder()(torch.from_numpy(REVIEWS[2])[None], cu_seqlens=torch.tensor(ends, dtype=torch.int32))
+
+
+def test_packed_reviews_lie_in_one_row_without_a_mask():
+    ids, ends = torch.from_numpy(REVIEWS[2])[None], torch.tensor([0, 13], dtype=torch.int32)
+    with pytest.raises(ValueError, match=r"cu_seqlens: got \[0, 13\] for ids of \(2, 13\), expected .* one row"):
+        encoder()(ids.expand(2, -1), cu_seqlens=ends)
+    with pytest.raises(ValueError, match=r"cu_seqlens: got .* and a token_mask, expected"):
+        encoder()(ids, torch.ones_like(ids, dtype=torch.bool), cu_seqlens=ends)
