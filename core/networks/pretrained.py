@@ -10,6 +10,7 @@ Texts are padded on the right: their first place is taken for the whole, and on 
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,8 @@ ARCHITECTURES = {
     "modernbert": "ModernBertForSequenceClassification",  # arXiv:2412.13663
 }
 """What can be opened, by its `model_type`."""
+OF_A_LAYER = re.compile(r"\.layers?\.\d+\.")
+"""In the name of a weight that changes what is read; a head for another task may be passed over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +198,21 @@ def _load(folder: Path) -> PreTrainedModel:
         raise ValueError(f"{folder}: the model cannot be opened ({reason}); restore config.json and the weights") from error
     if missing := sorted(report["missing_keys"]):
         raise ValueError(
-            f"{folder}: the weights lack {', '.join(missing[:3])}{' and more' if missing[3:] else ''}, which would be random; "
-            "expected a classifier that has been trained"
+            f"{folder}: the weights lack {_some(missing)}, which would be random; expected a classifier that has been trained"
+        )
+    if unread := sorted(name for name in report["unexpected_keys"] if OF_A_LAYER.search(name)):
+        raise ValueError(
+            f"{folder}: the weights hold {_some(unread)}, which the network of config.json would pass over; "
+            "expected as many layers, and no part that transformers lacks"
         )
     if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
         raise ValueError(f"{folder}: the weights are not all finite numbers; restore them")
     _number_layers(network)
     return network.eval().requires_grad_(False)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (" and more" if names[3:] else "")
 
 
 def _number_layers(network: PreTrainedModel) -> None:

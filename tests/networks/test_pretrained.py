@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import WordLevel
 from transformers import (
@@ -495,6 +496,34 @@ def test_a_folder_without_a_head_is_refused_before_it_gets_a_random_one(folder):
     rewrite(folder, architectures=["BertForSequenceClassification"])
     with pytest.raises(ValueError, match="the weights lack .* which would be random"):
         open_pretrained(folder)
+
+
+@every_kind
+def test_a_layer_of_the_weights_that_config_json_leaves_out_is_not_passed_over(checkpoints, tmp_path, kind):
+    shorter = shutil.copytree(checkpoints / kind, tmp_path / kind)
+    rewrite(shorter, **{CONFIGS[kind].attribute_map.get("num_hidden_layers", "num_hidden_layers"): 1})
+    if kind == "modernbert":
+        rewrite(shorter, layer_types=["full_attention"])
+    with pytest.raises(ValueError, match=r"the weights hold .*layers?\.1\..* and more, which the network .* would pass over"):
+        open_pretrained(shorter)
+
+
+def test_positions_that_transformers_no_longer_knows_are_not_passed_over(folder):
+    """BERT's relative ones: version 5 reads the file as if they were absolute."""
+    rewrite(folder, position_embedding_type="relative_key")
+    weights = load_file(folder / "model.safetensors")
+    weights["bert.encoder.layer.0.attention.self.distance_embedding.weight"] = torch.ones(39, 6)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="the weights hold bert.encoder.layer.0.attention.self.distance_embedding.weight,"):
+        open_pretrained(folder)
+
+
+@torch.no_grad()
+def test_a_head_for_another_task_beside_the_right_one_is_passed_over(folder):
+    known = original(folder)(batch()[0]).logits
+    weights = load_file(folder / "model.safetensors")
+    save_file(weights | {"cls.predictions.bias": torch.ones(100)}, folder / "model.safetensors", metadata={"format": "pt"})
+    close(open_pretrained(folder).network(batch()[0]).logits, known)
 
 
 def test_a_head_for_every_token_is_not_taken_for_one_for_the_text(checkpoints, tmp_path):
