@@ -52,6 +52,17 @@ class Table(Checked):
             raise ValueError(f"table {self.name}: got column {name!r}, expected one of {', '.join(names)}")
         return [row[names.index(name)] for row in self.rows]
 
+    def as_markdown(self) -> str:
+        """Heading, caption and table."""
+        headings = [f"{column.name}, {column.unit}" if column.unit else column.name for column in self.columns]
+        texts = [any(isinstance(row[i], str) for row in self.rows) for i in range(len(headings))]
+        rows = [
+            headings,
+            ["---" if text else "---:" for text in texts],
+            *([shown(value) for value in row] for row in self.rows),
+        ]
+        return "\n".join([f"## {self.name}", "", self.caption, "", *map(_row, rows)])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded(Checked):
@@ -127,14 +138,9 @@ def markdown(recorded: Recorded) -> str:
     """The same for people."""
     seed = "" if recorded.seed is None else f" Seed {recorded.seed}."
     made = f"`{recorded.command}`, {recorded.date}. {recorded.hardware}; {', '.join(recorded.versions)}.{seed}"
-    return "\n\n".join([f"# {recorded.title}", made, *recorded.notes, *map(_as_markdown, recorded.tables)]) + "\n"
-
-
-def _as_markdown(table: Table) -> str:
-    headings = [f"{column.name}, {column.unit}" if column.unit else column.name for column in table.columns]
-    texts = [any(isinstance(row[i], str) for row in table.rows) for i in range(len(headings))]
-    rows = [headings, ["---" if text else "---:" for text in texts], *([shown(value) for value in row] for row in table.rows)]
-    return "\n".join([f"## {table.name}", "", table.caption, "", *map(_row, rows)])
+    return (
+        "\n\n".join([f"# {recorded.title}", made, *recorded.notes, *(table.as_markdown() for table in recorded.tables)]) + "\n"
+    )
 
 
 def _row(values: Sequence[str]) -> str:

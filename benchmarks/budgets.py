@@ -1,0 +1,85 @@
+"""What the lab has promised to take at most, or to reach at least, beside what was found."""
+
+from dataclasses import dataclass
+
+from core.recorded import Column, Recorded, Table, Value
+
+SPREAD = ("median", "lowest", "highest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """A promise on a figure of a table."""
+
+    what: str
+    limit: float
+    at_least: bool
+    table: str
+    rows: tuple[str, ...]
+    """First values of the rows that are meant, all if none is named; the one that keeps the limit least counts."""
+    columns: tuple[str, ...] = SPREAD
+    """The figure, and where there are more its lowest and highest."""
+    unit: str = ""
+    hardware: str = ""
+    """What it was promised of, where that is not any."""
+
+
+OVER = tuple(f"ours over it, {name}" for name in SPREAD)
+BUDGETS = (
+    Budget(what="training encoder-small over the peer's article code", limit=5, at_least=True, table="training",
+           rows=("encoder, peer article_train.py",), columns=OVER),
+    Budget(what="training encoder-small over our copy of the article's code", limit=5, at_least=True, table="training",
+           rows=("encoder, article code",), columns=OVER),
+    Budget(what="training encoder-small over the peer's Hugging Face Trainer, its better", limit=4, at_least=True,
+           table="training", columns=OVER,
+           rows=("encoder, peer hf_trainer.py, float32", "encoder, peer hf_trainer.py, bfloat16")),
+    Budget(what="training encoder-small over Hugging Face's Trainer, its better", limit=4, at_least=True, table="training",
+           rows=("encoder, Hugging Face Trainer, float32", "encoder, Hugging Face Trainer, bfloat16"), columns=OVER),
+    Budget(what="training the BiLSTM over the peer's article code", limit=1.8, at_least=True, table="training",
+           rows=("bilstm, peer article_train.py",), columns=OVER),
+    Budget(what="training the BiLSTM over our copy of the article's code", limit=1.8, at_least=True, table="training",
+           rows=("bilstm, article code",), columns=OVER),
+    Budget(what="one prediction of 250 tokens", limit=10, at_least=False, table="latency",
+           rows=("this lab, from text",), unit="ms"),
+    Budget(what="one prediction of 250 tokens with all maps", limit=20, at_least=False, table="latency",
+           rows=("this lab, from text, with all maps",), unit="ms"),
+    Budget(what="batch scoring over transformers' pipeline, its best", limit=3, at_least=True, table="scoring",
+           rows=tuple(f"transformers pipeline, batch {batch}" for batch in (1, 16, 32)), columns=OVER),
+    Budget(what="predicted over measured peak memory, worst cell of 64 MiB and more", limit=10, at_least=False,
+           table="memory", rows=(), columns=("prediction off by",), unit="%"),
+    Budget(what="one epoch of 25,000 reviews, encoder-small", limit=2, at_least=False, table="epoch", rows=(),
+           columns=("epoch",), unit="s", hardware="H200"),
+)  # fmt: skip
+
+
+def table(results: Recorded) -> Table:
+    """Those of the budgets that these results have a figure for."""
+    return Table(
+        name="budgets",
+        caption="What was promised and what these results come to; where there are several rounds, with their range.",
+        columns=(
+            Column(name="what"), Column(name="unit"), Column(name="limit"), *(Column(name=name) for name in SPREAD),
+            Column(name="kept"),
+        ),
+        rows=tuple(row for budget in BUDGETS if (row := _row(budget, results)) is not None),
+    )  # fmt: skip
+
+
+def _row(budget: Budget, results: Recorded) -> tuple[Value, ...] | None:
+    figures = _figures(budget, results)
+    if not figures or budget.hardware not in results.hardware:
+        return None
+    worst = (min if budget.at_least else max)(figures)
+    kept = worst[0] >= budget.limit if budget.at_least else worst[0] <= budget.limit
+    limit = f"at {'least' if budget.at_least else 'most'} {budget.limit:g}"
+    return (budget.what, budget.unit, limit, *worst, *[None] * (3 - len(worst)), "yes" if kept else "no")
+
+
+def _figures(budget: Budget, results: Recorded) -> list[tuple[float, ...]]:
+    """Of each row that is meant and was measured."""
+    found = [table for table in results.tables if table.name == budget.table]
+    if not found:
+        return []
+    names, columns = found[0].column(found[0].columns[0].name), [found[0].column(name) for name in budget.columns]
+    rows = [row for name, row in zip(names, zip(*columns, strict=True), strict=True) if not budget.rows or name in budget.rows]
+    return [tuple(float(value) for value in row) for row in rows if all(isinstance(value, int | float) for value in row)]
