@@ -101,7 +101,8 @@ def _describe(hint: Any) -> str:
         name = base.__name__ if get_origin(base) is None else str(base)
         text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else name
         for bounds in getattr(option, "__metadata__", ()):
-            text += f" of at least {bounds.low:g}" if math.isinf(bounds.high) else f" from {bounds.low:g} to {bounds.high:g}"
+            low, high = (f"{end:.15g}" for end in bounds)
+            text += f" of at least {low}" if math.isinf(bounds.high) else f" from {low} to {high}"
         words.append("none" if base is type(None) else text)
     return " or ".join(words)
 
@@ -113,21 +114,29 @@ class TransformerArchitecture(Checked):
     vocab_size: Annotated[int, Bounds(8)] = 20_000
     """Entries of the tokeniser at most; a small corpus fills fewer."""
     d_model: Count = 256
+    """Numbers that stand for a token between layers."""
     n_heads: Count = 8
+    """Of each layer; each attends with d_model / n_heads of a token's numbers."""
     n_layers: Count = 3
+    """Of attention and feed-forward, one above the other."""
     d_ff: Count = 1024
+    """Hidden units of the feed-forward."""
     max_len: Count = 256
     """Tokens read of one text."""
     activation: Literal["relu", "gelu"] = "relu"
+    """Of the feed-forward's hidden units."""
     norm: Literal["post", "pre"] = "post"
     """Layer norm after each residual sum, or before each sublayer with a last one at the end (arXiv:2002.04745)."""
     positional: Literal["none", "sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
+    """How a token's place is told; none: a review is a bag of words."""
     residual: bool = True
+    """Add each sublayer's input to its output (arXiv:1512.03385)."""
     attention_scale: Literal["sqrt_d_head", "sqrt_d_model", "none"] = "sqrt_d_head"
     """What attention logits are divided by."""
     dropout: Probability = 0.1
     """On each sublayer's output, on the hidden units of the feed-forward and before a classifier."""
     embedding_dropout: Probability = 0.1
+    """On the embedded tokens."""
     attention_dropout: Probability = 0.0
     """On attention weights: costly, since it draws T x T numbers for each head."""
 
@@ -162,6 +171,7 @@ class EncoderArchitecture(TransformerArchitecture):
     n_global: Annotated[int, Bounds(0)] = 0
     """First tokens of each review that see beyond the window and are seen from beyond it (arXiv:2004.05150)."""
     pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
+    """How a review's tokens become one vector: the first token's, or over all of them."""
     token_dropout: Probability = 0.0
     """Share of tokens replaced by [MASK] in training."""
     mistake: Mistake = "none"
@@ -206,9 +216,11 @@ class BiLSTMArchitecture(Checked):
     n_classes: Annotated[int, Bounds(2)] = 2
     """Set from the data when training starts."""
     d_embedding: Count = 200
+    """Numbers that stand for a token."""
     d_hidden: Count = 256
     """Units of each direction."""
     n_layers: Annotated[int, Bounds(1, 2)] = 1
+    """One above the other."""
     max_len: Count = 256
     """Tokens read of one review."""
     truncation: Truncation = "head"
@@ -216,6 +228,7 @@ class BiLSTMArchitecture(Checked):
     dropout: Probability = 0.1
     """Between layers and before the classifier."""
     embedding_dropout: Probability = 0.1
+    """On the embedded tokens."""
     token_dropout: Probability = 0.0
     """Share of tokens replaced by [MASK] in training."""
 
@@ -232,6 +245,7 @@ class DataConfig(Checked):
     text_column: str | tuple[str, ...] = "text"
     """The column of a table that holds the text, or several, which are joined by a line break."""
     label_column: str = "label"
+    """The column of a table that holds the classes."""
     limit: Annotated[int, Bounds(1)] | None = None
     """Use at most so many reviews, drawn by the seed, before they are split."""
 
@@ -241,18 +255,23 @@ class TrainingConfig(Checked):
     """How the weights are found: AdamW (arXiv:1711.05101) on cross-entropy."""
 
     epochs: Count = 5
+    """Times that all reviews for training are read."""
     batch_size: Count = 64
     """Reviews in a batch of average length: batches hold about equally many tokens."""
     lr: Annotated[float, Bounds(0.0, 10.0)] = 3e-4
     """Highest learning rate of the schedule."""
     betas: tuple[float, float] = (0.9, 0.999)
+    """How slowly AdamW forgets: of the gradient, and of its square."""
     weight_decay: Annotated[float, Bounds(0.0)] = 0.01
+    """Share of a weight that is taken off in each step, times the learning rate."""
     schedule: Literal["one-cycle", "linear", "constant", "inverse-sqrt"] = "one-cycle"
+    """How the learning rate falls after it has risen."""
     warmup_ratio: Annotated[float, Bounds(0.0, 1.0)] = 0.1
     """Share of all steps in which the learning rate rises."""
     clip_norm: Annotated[float, Bounds(0.0)] | None = 1.0
     """Largest norm of the gradient of all parameters together; none: no clipping."""
     label_smoothing: Annotated[float, Bounds(0.0, 0.9)] = 0.0
+    """Share of each label that is spread over all classes (arXiv:1512.00567)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 arithmetic where the machine has it, with float32 weights."""
     backend: Literal[
@@ -260,6 +279,7 @@ class TrainingConfig(Checked):
     ] = "auto"
     """Attention kernel in training; auto: the one measured as fastest for device and precision."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: a GPU where there is one."""
     checkpointing: Literal["auto", "on", "off"] = "auto"
     """Recompute activations in the backward pass (arXiv:1604.06174); auto: beyond 512 tokens."""
     checkpoint_s: Annotated[float, Bounds(0.0)] = 30.0
@@ -268,6 +288,7 @@ class TrainingConfig(Checked):
     weights: Literal["float32", "float16"] = "float32"
     """Format of the stored weights; figures are always those of the stored ones."""
     seed: Annotated[int, Bounds(0, 2**32 - 1)] = 0
+    """Of all that is drawn: first weights, order, dropout, and which reviews a limit leaves."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

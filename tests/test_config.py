@@ -96,6 +96,7 @@ def test_an_unknown_preset_names_the_known_ones():
         (BiLSTMArchitecture, {"n_layers": 3}, "n_layers: got 3, expected int from 1 to 2"),
         (DataConfig, {"limit": 0}, "limit: got 0, expected int of at least 1 or none"),
         (DataConfig, {"limit": "5"}, "limit: got '5', expected int of at least 1 or none"),
+        (TrainingConfig, {"seed": 2**32}, "seed: got 4294967296, expected int from 0 to 4294967295"),
         (DataConfig, {"data": None}, "data: got None, expected str"),
         (TrainingConfig, {"lr": float("inf")}, "lr: got inf, expected float from 0 to 10"),
         (TrainingConfig, {"lr": 10**400}, "lr: got 1000*, expected float"),
