@@ -101,7 +101,6 @@ def test_an_unknown_preset_names_the_known_ones():
         (TrainingConfig, {"lr": float("inf")}, "lr: got inf, expected float from 0 to 10"),
         (TrainingConfig, {"lr": 10**400}, "lr: got 1000*, expected float"),
         (TrainingConfig, {"lr": "3e-4"}, "lr: got '3e-4'"),
-        (TrainingConfig, {"seed": 2**32}, "seed: got 4294967296"),
         (TrainingConfig, {"betas": (0.9, 1.0)}, "betas: got .*, expected two numbers from 0 to below 1"),
         (TrainingConfig, {"betas": (0.9, "x")}, r"betas: got .*, expected tuple\[float, float\]"),
         (TrainingConfig, {"betas": (0.9,)}, "betas: got"),
