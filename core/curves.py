@@ -38,13 +38,16 @@ def standing(events: Sequence[Event]) -> list[Event]:
 
 
 def curves(events: Sequence[Event]) -> dict[str, Curve]:
-    """A curve for each of `STEP_CURVES` and `EPOCH_CURVES` that the run has; those of epochs have a point at each one's end."""
+    """A curve for each of `STEP_CURVES` and `EPOCH_CURVES` that the run has; those of epochs have a point at each one's end.
+
+    Numbers that are not finite are counted only where there are any.
+    """
     found = {}
     for kind, names in ((StepFinished, STEP_CURVES), (EpochFinished, EPOCH_CURVES)):
         said = [event for event in events if isinstance(event, kind)]
         for name in names:
             points = [(event.step, float(value)) for event in said if (value := getattr(event, name)) is not None]
-            if points:
+            if points and (name != "non_finite" or any(value for _, value in points)):
                 steps, values = zip(*points, strict=True)
                 found[name] = Curve(steps=steps, values=values)
     return found

@@ -8,12 +8,13 @@ import re
 import secrets
 import shlex
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,10 +30,24 @@ C = TypeVar("C")
 NAME_LENGTH = 200
 TITLE_LENGTH = 40
 """Characters of a name in a title."""
+LARGEST_HEADER = 10**8
+"""Bytes that safetensors allows for what stands before the numbers."""
+FOLLOWED = 32
+"""Runs whose events are kept in memory, at most."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
 """What `jobs.new_id` makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What a run that is over can go on from."""
+
+    step: int
+    """The last step that is not lost."""
+    n_bytes: int
+    """What it takes on disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +90,21 @@ class Run:
         return self.state in ("queued", "running")
 
     @property
+    def can_resume(self) -> bool:
+        """Whether it is over without having come to its end, and its command can be given again."""
+        known = self.config is not None or self.sweep is not None
+        return self.is_run and known and bool(self.argv) and self.state in ("interrupted", "cancelled", "failed")
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """The checkpoint as it is when this is first asked; None where there is none."""
+        with suppress(OSError, ValueError, KeyError, TypeError), (self.folder / jobs.CHECKPOINT).open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")  # the format of safetensors
+            header = json.loads(file.read(min(size, LARGEST_HEADER)))
+            return Kept(step=int(header["__metadata__"]["step"]), n_bytes=os.fstat(file.fileno()).st_size)
+        return None
+
+    @property
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Figures of the stored weights on each side that was measured: validation, test."""
         metrics = self.recorded("metrics")
@@ -101,7 +131,32 @@ class Run:
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """All that the run has said when this is first asked, and that still holds."""
-        return tuple(standing(jobs.read_events(self.folder)[0]))
+        return _follower(self.folder).read()
+
+
+class Follower:
+    """What a run has said, read on from where reading stopped, since those who look do so each second."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.lock = folder, threading.Lock()
+        self.file, self.offset, self.said = 0, 0, ()
+
+    def read(self) -> tuple[Event, ...]:
+        """All events that still hold."""
+        with self.lock:
+            with suppress(OSError):
+                file = (self.folder / "events.jsonl").stat().st_ino
+                if file != self.file:  # the run began anew
+                    self.file, self.offset, self.said = file, 0, ()
+            new, offset = jobs.read_events(self.folder, self.offset)
+            self.said = tuple(standing([*self.said, *new] if offset >= self.offset else new)) if new else self.said
+            self.offset = offset
+            return self.said if offset else ()
+
+
+@lru_cache(maxsize=FOLLOWED)
+def _follower(folder: Path) -> Follower:
+    return Follower(folder)
 
 
 def runs_root() -> Path:

@@ -1,5 +1,7 @@
-from core.curves import Curve, curves
-from core.records import EpochFinished, Queued, StepFinished
+from dataclasses import replace
+
+from core.curves import Curve, curves, standing
+from core.records import EpochFinished, Queued, Started, StepFinished, TrainingStarted
 
 
 def step(n: int, loss: float, largest_logit: float | None = None) -> StepFinished:
@@ -23,3 +25,25 @@ def test_what_a_run_never_had_has_no_curve():
     assert "largest_logit" not in curves([step(1, 0.7)])
     assert curves([step(1, 0.7, 3.0), step(2, 0.7)])["largest_logit"] == Curve(steps=(1,), values=(3.0,))
     assert curves([]) == {}
+
+
+def begun(n: int) -> TrainingStarted:
+    return TrainingStarted(
+        n_parameters=1, n_train=2, n_validation=3, epochs=4, device="cpu", precision="float32", backend=None, step=n
+    )
+
+
+def test_steps_that_were_lost_are_no_part_of_a_curve():
+    first = [Started(device="cpu"), begun(0), step(3, 0.7), EPOCH, step(5, 0.6), step(6, 0.5)]
+    again = [Queued(ahead=0), begun(5), step(6, 0.4), step(7, 0.3)]
+    anew = [begun(0), step(1, 0.9)]
+    assert curves(standing(first + again))["loss"] == Curve(steps=(3, 5, 6, 7), values=(0.7, 0.6, 0.4, 0.3))
+    assert "val_loss" in curves(standing(first + again))
+    assert curves(standing(first + again + anew)).keys() == {"loss", "lr", "gradient_norm", "reviews_per_s"}
+    assert standing(standing(first + again) + anew) == standing(first + again + anew)
+    assert standing(first) == first
+
+
+def test_numbers_that_are_not_finite_are_counted_where_there_are_any():
+    assert "non_finite" not in curves([step(1, 0.7), step(2, 0.7)])
+    assert curves([step(1, 0.7), replace(step(2, 0.7), non_finite=3)])["non_finite"].values == (0.0, 3.0)

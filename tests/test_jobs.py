@@ -35,7 +35,7 @@ from core.records import (
     TrainingStarted,
 )  # fmt: skip
 from tests import processes
-from tests.processes import ROOT, events, eventually, interrupted, is_gone, pid, reaches, starts
+from tests.processes import ROOT, WORKER, events, eventually, interrupted, is_gone, pid, reaches, starts
 
 
 @pytest.fixture

@@ -55,6 +55,43 @@ def test_the_newest_is_first(tmp_path):
     assert [run.id for run in runs.all_runs(tmp_path)] == ["c", "a", "b"]
 
 
+def test_what_a_run_says_is_read_on_and_begins_anew_with_it(tmp_path):
+    folder = make(tmp_path, "a")
+    assert runs.read("a", tmp_path).events == (Started(device="cpu"), Failed(reason="no"))
+    jobs.append_event(folder, FINISHED)
+    assert runs.read("a", tmp_path).events == (Started(device="cpu"), Failed(reason="no"), FINISHED)
+    (folder / "events.jsonl").rename(folder / "old")  # so that no other file is given its number
+    assert runs.read("a", tmp_path).events == ()
+    for _ in range(9):
+        jobs.append_event(folder, Started(device="cuda"))
+    assert runs.read("a", tmp_path).events == (Started(device="cuda"),) * 9
+
+
+HEADER = b'{"__metadata__":{"step":"48"}}'
+
+
+@pytest.mark.parametrize(("content", "step"), [
+    (len(HEADER).to_bytes(8, "little") + HEADER + b"numbers", 48),
+    (b"", None), (b"\xff" * 99, None), ((99).to_bytes(8, "little") + b"[]", None), ((2).to_bytes(8, "little") + b"{}", None),
+])  # fmt: skip
+def test_a_checkpoint_tells_its_step_and_its_size(tmp_path, content, step):
+    folder = make(tmp_path, "a", RunConfig())
+    assert runs.read("a", tmp_path).kept is None
+    (folder / "checkpoint.safetensors").write_bytes(content)
+    kept = runs.read("a", tmp_path).kept
+    assert kept == (None if step is None else runs.Kept(step=step, n_bytes=len(content)))
+
+
+def test_only_what_is_over_and_came_to_no_end_can_go_on(tmp_path):
+    make(tmp_path, "failed", RunConfig())
+    make(tmp_path, "unknown")
+    make(tmp_path, "done", RunConfig(), 0.8)
+    assert {run.id: run.can_resume for run in runs.all_runs(tmp_path)} == {"failed": True, "unknown": False, "done": False}
+    with jobs.hold(tmp_path / "failed", "cpu", RunConfig()):
+        assert not runs.read("failed", tmp_path).can_resume
+    assert not runs.read_model(tmp_path / "done" / "model").can_resume
+
+
 def test_without_runs_there_are_none(tmp_path):
     assert runs.all_runs(tmp_path / "nowhere") == []
 

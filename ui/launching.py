@@ -86,3 +86,14 @@ def printed(run: Run) -> None:
     lines = [line for line in jobs.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
     if lines:
         st.code("\n".join(lines), language=None, wrap_lines=True)
+
+
+def resume(run: Run, key: str, help: str) -> None:
+    """The button that lets a run that is over go on from where it was."""
+    if st.button("Resume", key=key, icon=":material/play_arrow:", help=help):
+        with panels.refusals():
+            try:
+                jobs.resume(runs.find(run.id))
+            except OSError as error:
+                raise ValueError(f"the run cannot go on ({error.strerror}); make room in {run.folder}") from error
+            st.rerun()

@@ -9,13 +9,14 @@ from core.artifact import model_folders
 from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
-from core.records import EpochFinished, Event, Failed, StepFinished, TableRead, TrainingStarted
-from core.runs import Run
+from core.records import EpochFinished, Event, Failed, Interrupted, StepFinished, TableRead, TrainingStarted
+from core.runs import Kept, Run
 from ui import controls, launching, loaders, markdown, panels, training
 
 SECONDS_BETWEEN_LOOKS = 1.0
 POINTS = 400
 """Of a curve are drawn at most."""
+GONE = "the process is gone, and it did not say why; the machine may have been restarted, or was out of memory"
 TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss"}} | {
     axis: {axis[0]: name} for name, axis in AXES.items() if name not in ("loss", "val_loss")
 }
@@ -35,19 +36,20 @@ def _draw(id: str, known: jobs.State) -> None:
         run = runs.read(id)
         if run.state != known:
             st.rerun()  # the page around may offer other things now, and looks again at another pace
-        _standing(run)
+        st.subheader(markdown.literal(run.name), anchor=False)
         if run.is_alive:
+            _standing(run)
             _stop(run)
-        _outcome(run)
+        else:
+            _outcome(run)
         _curves(run)
         _origin(run)
 
 
 def _standing(run: Run) -> None:
-    st.subheader(markdown.literal(run.name), anchor=False)
     if run.state == "queued":
         launching.waiting(run)
-    elif run.state == "running":
+    else:
         _progress(run.events)
 
 
@@ -61,14 +63,23 @@ def _progress(events: Sequence[Event]) -> None:
     if step is None:
         st.progress(0.0, f"{started.n_parameters:,} parameters, {started.n_train:,} reviews, {machine}")
         return
-    left = seconds_left(started, step)
-    rest = "measuring and storing" if left is None else f"about {duration(left)} left"
+    rate = f"{step.reviews_per_s:,.0f} reviews/s"
     st.progress(
         min(step.step / max(step.total_steps, 1), 1.0),
-        f"Epoch {step.epoch} of {started.epochs}, step {step.step:,} of {step.total_steps:,} · "
-        f"{step.reviews_per_s:,.0f} reviews/s · {rest} · {machine}",
+        f"Epoch {step.epoch} of {started.epochs}, {place(step)} · {rate} · {time_left(started, step)} · {machine}",
     )
     _numbers(step, last(events, EpochFinished))
+
+
+def place(step: StepFinished) -> str:
+    """How far a training is."""
+    return f"step {step.step:,} of {step.total_steps:,}"
+
+
+def time_left(started: TrainingStarted, step: StepFinished) -> str:
+    """Until the last step, in words."""
+    left = seconds_left(started, step)
+    return "measuring and storing" if left is None else f"about {duration(left)} left"
 
 
 def _numbers(step: StepFinished, epoch: EpochFinished | None) -> None:
@@ -95,7 +106,8 @@ def _stop(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         launching.stop(run, f"train_stop_{run.id}", "It stores the best weights so far.")
         if not launching.is_asked_to_stop(run):
-            st.caption("Stopping stores the best weights so far.")
+            safe = f" Step {run.kept.step:,} is safe: it takes {_mebibytes(run.kept)} on disk." if run.kept else ""
+            st.caption(f"Stopping stores the best weights so far, and can be taken back.{safe}")
             return
         st.caption("Asked to stop: it stores the best weights so far and measures them.", width="content")
         launching.end(run, f"train_end_{run.id}", "Without storing anything more.")
@@ -105,25 +117,42 @@ def _outcome(run: Run) -> None:
     if run.state == "succeeded":
         st.success(finished(run), icon=":material/check:")
     elif run.state == "cancelled":
-        kept = finished(run) if run.model else "Nothing was learned yet, so nothing is stored."
-        st.info(f"Stopped. {kept}", icon=":material/stop:")
+        kept = finished(run) if run.model else "There is no model of it."
+        st.info(f"Stopped. {kept}{going_on(run)}", icon=":material/stop:")
     elif run.state == "failed":
-        event = run.last_event
-        st.error(
-            markdown.literal(sentence(event.reason if isinstance(event, Failed) else "it failed")), icon=":material/error:"
-        )
-    elif run.state == "interrupted":
-        st.warning(
-            "Interrupted: the process is gone, and it did not say why. The machine may have been restarted, or was out of "
-            "memory. Its curves and its settings are kept, its weights are not: train it again.",
-            icon=":material/warning:",
-        )
+        reason = run.last_event.reason if isinstance(run.last_event, Failed) else "it failed"
+        st.error(markdown.literal(sentence(reason) + going_on(run)), icon=":material/error:")
+    else:
+        reason = run.last_event.reason if isinstance(run.last_event, Interrupted) else GONE
+        st.warning(markdown.literal(f"Interrupted: {reason}.{going_on(run)}"), icon=":material/warning:")
     for problem in run.problems:
         st.warning(markdown.literal(sentence(problem)), icon=":material/warning:")
     if run.state in ("failed", "interrupted"):
         launching.printed(run)
-    if not run.is_alive:
-        _doors(run)
+    _doors(run)
+
+
+def going_on(run: Run) -> str:
+    """What is left to go on from."""
+    if not _resumes(run):
+        return ""
+    step = last(run.events, StepFinished)
+    if run.kept is None:
+        return " Resume begins it anew." if step is None else " No step was stored yet: Resume begins it anew."
+    of = "" if step is None else f" of {step.total_steps:,}"
+    return f" Resume goes on after step {run.kept.step:,}{of}, which takes {_mebibytes(run.kept)} on disk."
+
+
+def _resumes(run: Run) -> bool:
+    """Whether to go on in the same run is what one would do: not where it would end in the same way again."""
+    kind = run.last_event.kind if isinstance(run.last_event, Failed) else None
+    if kind in ("diverged", "memory") or (run.kept is None and kind == "other"):
+        return False
+    return run.can_resume and (run.kept is not None or run.state != "cancelled")
+
+
+def _mebibytes(kept: Kept) -> str:
+    return f"{kept.n_bytes / 2**20:,.1f} MiB"
 
 
 def sentence(text: str) -> str:
@@ -147,6 +176,9 @@ def _doors(run: Run) -> None:
     """What one would do next."""
     beside = [f"models/{name}" for name in loaders.SHIPPED]
     with st.container(horizontal=True, vertical_alignment="center"):
+        if _resumes(run):
+            launching.resume(run, f"train_resume_{run.id}", "In the same run, with the same settings.")
+        training.safer(run)
         if run.model is not None and model_folders().get(run.id) == run.model:  # not another one of that name
             asked = {"inspect_models": [run.id]}
             st.page_link("../pages/inspect.py", label="Inspect", icon=":material/search:", query_params=asked)

@@ -14,7 +14,9 @@ from core.config import DataConfig, RunConfig
 from core.data.uploads import Upload
 from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
+from core.records import Failed
 from core.runs import Run
+from core.training.divergence import remedy
 from ui import controls, launching, loaders, markdown, planning, tables
 
 NEW = "/new"
@@ -109,6 +111,17 @@ def again(run: Run) -> None:
         args=(run.id, run.config),
         key=f"train_change_{run.id}",
     )
+
+
+def safer(run: Run) -> None:
+    """The button that starts a training that left the finite numbers anew, without what most likely made it do so."""
+    preset = preset_of(run)
+    if preset is None or run.config is None or not isinstance(run.last_event, Failed) or run.last_event.kind != "diverged":
+        return
+    other = remedy(run.config)
+    asked = ("train", launching.token("train"), ["train", *flags(preset, other.config)], f"{run.name}, safer")
+    label = f"Train again, but {other.change}"
+    st.button(label, key=f"train_safer_{run.id}", type="primary", on_click=launching.launch, args=asked)
 
 
 def without_folder(argv: Sequence[str]) -> list[str]:

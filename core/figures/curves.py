@@ -16,6 +16,7 @@ AXES = {
     "lr": ("learning rate", ".1e"),
     "gradient_norm": ("gradient norm", ".2f"),
     "largest_logit": ("largest attention logit", ".1f"),
+    "non_finite": ("numbers of the gradient that are not finite", ",d"),
 }
 """Title of the axis and format of each curve of `core.curves` that is drawn."""
 DASHES = ("solid", "dash", "dot")

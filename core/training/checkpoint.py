@@ -36,14 +36,14 @@ class Checkpoints:
         return time.perf_counter() - self.written >= pause_s
 
     def write(self, state: dict[str, Any]) -> None:
-        """Replaces the last one by `state`. OSError, which leaves the last one as it is, if there is no room."""
+        """Replaces the last one by `state`, which has a "step". OSError if there is no room, and then the last one stays."""
         if self.path is None:
             return
         start, partial = time.perf_counter(), self.path.with_suffix(".partial")
         tensors: dict[str, Tensor] = {}
         tree = _take(state, (), tensors)
         try:
-            save_file(tensors, partial, {"of": json.dumps(self.of), "state": json.dumps(tree)})
+            save_file(tensors, partial, {"step": str(state["step"]), "of": json.dumps(self.of), "state": json.dumps(tree)})
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
             partial.replace(self.path)

@@ -16,12 +16,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from core.config import RunConfig, TrainingConfig
-from core.data.batches import collate, token_budget_batches
+from core.data.batches import collate, shuffled_steps
 from core.evaluation.scoring import score
 from core.jobs import Ended, patient
 from core.records import EpochFinished, Event, StepFinished
 from core.training.checkpoint import Checkpoints
-from core.training.machine import Execution
+from core.training.divergence import remedy
+from core.training.machine import Execution, tokens_at_once
 from core.training.schedule import factor
 from core.training.watch import LargestLogit, non_finite
 
@@ -30,6 +31,8 @@ SECONDS_BETWEEN_EVENTS = 0.5
 
 class TrainingDiverged(ValueError):
     """Loss or gradient is no number any more."""
+
+    kind = "diverged"
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Trainer:
     ) -> None:
         self.network, self.training, self.execution = network, config.training, execution
         self.train, self.validation = train, validation
-        self.plan = plan(train, config.training)
+        self.plan = plan(train, config.training, tokens_at_once(config.model, execution.device))
         self.accelerator = Accelerator(cpu=execution.device == "cpu")
         self.prepared, self.optimizer = self.accelerator.prepare(network, adamw(network, config.training))
         self.prepared.train()
@@ -112,18 +115,21 @@ class Trainer:
         return time.perf_counter() - self.started
 
     def advance(self, watched: bool = True) -> StepFinished:
-        """Trains on the next batch. `watched`: look at the attention logits, too.
+        """Trains on the next batch, whose parts add up to one gradient. `watched`: look at the attention logits of one, too.
 
         A step whose loss or gradient is no finite number changes no weight.
         """
-        start, (epoch, indices) = time.perf_counter(), self.plan[self.step]
+        start, (epoch, parts) = time.perf_counter(), self.plan[self.step]
         lr = self.training.lr * factor(self.training.schedule, self.step, len(self.plan), self.training.warmup_ratio)
         self.optimizer.zero_grad()
-        with self.largest.watching(self.network) if watched else nullcontext():
-            error = self._loss(indices)
-        self.accelerator.backward(error)
+        n, loss = sum(map(len, parts)), 0.0
+        for part in parts:
+            with self.largest.watching(self.network) if watched and part is parts[0] else nullcontext():
+                error = self._loss(part) * (len(part) / n)
+            self.accelerator.backward(error)
+            loss += error.item()
         limit = math.inf if self.training.clip_norm is None else self.training.clip_norm
-        norm, loss = float(self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit)), error.item()
+        norm = float(self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit))
         if math.isfinite(norm) and math.isfinite(loss):
             self._update(lr)
         self.step += 1
@@ -137,7 +143,7 @@ class Trainer:
         )  # fmt: skip
 
     def _loss(self, indices: Int[np.ndarray, "_"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of a batch, in float32."""
+        """Mean cross-entropy of these reviews, in float32."""
         batch = collate([self.train.ids[i] for i in indices])
         self.rates.reviews += len(indices)
         self.rates.tokens += batch.n_tokens
@@ -198,13 +204,15 @@ class Trainer:
             torch.cuda.set_rng_state(state["random"]["cuda"])
 
 
-def plan(train: Examples, training: TrainingConfig) -> list[tuple[int, Int[np.ndarray, "_"]]]:
-    """Every step of a training in order: its epoch, from 1, and the reviews of its batch."""
+def plan(
+    train: Examples, training: TrainingConfig, at_once: int | None = None
+) -> list[tuple[int, list[Int[np.ndarray, "_"]]]]:
+    """Every step of a training in order: its epoch, from 1, and the reviews of its batch, in parts of tokens `at_once`."""
     rng = np.random.default_rng(training.seed)
     lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
     budget = round(training.batch_size * lengths.mean())
     epochs = range(1, training.epochs + 1)
-    return [(epoch, indices) for epoch in epochs for indices in token_budget_batches(lengths, budget, rng)]
+    return [(epoch, parts) for epoch in epochs for parts in shuffled_steps(lengths, budget, rng, at_once)]
 
 
 def fit(
@@ -236,11 +244,11 @@ def fit(
             if told or not _is_finite(step):
                 last_event = time.perf_counter()
                 emit(step)
-            _refuse_divergence(step, config.training)
+            _refuse_divergence(step, config)
             if trainer.is_last_of_epoch:
                 epoch = trainer.validate()
                 emit(epoch)
-                _refuse_divergence(step, config.training, epoch.val_loss)  # of which the step's own loss knows nothing yet
+                _refuse_divergence(step, config, epoch.val_loss)  # of which the step's own loss knows nothing yet
             if asked_to_end():
                 checkpoints.write(trainer.state_dict())
                 raise Ended(f"the system asked it to end after step {trainer.step}")
@@ -265,16 +273,14 @@ def _is_finite(step: StepFinished) -> bool:
     return math.isfinite(step.loss) and math.isfinite(step.gradient_norm)
 
 
-def _refuse_divergence(step: StepFinished, training: TrainingConfig, val_loss: float = 0.0) -> None:
+def _refuse_divergence(step: StepFinished, config: RunConfig, val_loss: float = 0.0) -> None:
     if _is_finite(step) and math.isfinite(val_loss):
         return
     loss = step.loss if math.isfinite(val_loss) else val_loss
     what = f"the gradient became {step.gradient_norm}" if math.isfinite(loss) else f"the loss became {loss}"
+    safer = remedy(config)
     raise TrainingDiverged(
-        f"{what} at step {step.step} with learning rate {step.lr:.2g}; "
-        f"lower the learning rate (now at most {training.lr:g})"
-        + ("" if training.warmup_ratio else ", use a warm-up")
-        + ("" if training.clip_norm else ", clip the gradient")
+        f"{what} at step {step.step} with learning rate {step.lr:.2g}, most likely {safer.cause}; {safer.change}"
     )
 
 

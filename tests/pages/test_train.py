@@ -18,6 +18,7 @@ from core.records import (
     EpochFinished,
     Event,
     Failed,
+    Interrupted,
     Queued,
     Started,
     StepFinished,
@@ -262,9 +263,68 @@ def test_an_interrupted_run_says_so_and_what_is_lost(first_page, root):
     assert "Interrupted: the process is gone" in words(looking_at(first_page, "1"))
 
 
+def kept(folder: Path, step: int = 48) -> None:
+    """A checkpoint of three MiB."""
+    header = json.dumps({"__metadata__": {"step": str(step)}}).encode()
+    (folder / jobs.CHECKPOINT).write_bytes(len(header).to_bytes(8, "little") + header + bytes(3 * 2**20))
+
+
+def labels(page: AppTest) -> list[str]:
+    return [button.label for button in page.button]
+
+
+@pytest.mark.parametrize("reason", ["the system asked it to end after step 50", None])
+def test_an_interrupted_run_says_what_is_not_lost_and_goes_on(first_page, root, monkeypatch, reason):
+    said = [] if reason is None else [Interrupted(reason=reason)]
+    folder = made(root, "1", Started(device="cpu"), STARTED, step(50), *said)
+    kept(folder)
+    page, resumed = looking_at(first_page, "1"), []
+    why = reason or "the process is gone, and it did not say why"
+    assert f"Interrupted: {why}" in words(page)
+    assert "Resume goes on after step 48 of 100, which takes 3.0 MiB on disk." in words(page)
+    monkeypatch.setattr(jobs, "resume", resumed.append)
+    next(button for button in page.button if button.label == "Resume").click().run()
+    assert resumed == [folder]
+
+
+@pytest.mark.parametrize(("last", "stored", "resumes"), [
+    (Cancelled(), True, True),
+    (Cancelled(), False, False),
+    (Failed(reason="no room", kind="disk"), True, True),
+    (Failed(reason="no room", kind="disk"), False, True),
+    (Failed(reason="OSError"), True, True),
+    (Failed(reason="data: got x"), False, False),
+    (Failed(reason="nan", kind="diverged"), True, False),
+    (Failed(reason="no memory", kind="memory"), True, False),
+    (DONE, False, False),
+])  # fmt: skip
+def test_resume_is_offered_where_it_leads_on(first_page, root, last, stored, resumes):
+    folder = made(root, "1", Started(device="cpu"), STARTED, step(50), last)
+    if stored:
+        kept(folder)
+    page = looking_at(first_page, "1")
+    assert ("Resume" in labels(page)) == resumes == ("Resume" in words(page))
+
+
+def test_a_run_that_diverged_offers_the_safe_variant(first_page, root, launched):
+    config = replace(preset("tiny"), training=replace(preset("tiny").training, warmup_ratio=0.0))
+    made(root, "1", Started(device="cpu"), Failed(reason="the loss became nan", kind="diverged"), config=config)
+    page = looking_at(first_page, "1")
+    next(button for button in page.button if button.label == "Train again, but use a warm-up").click().run()
+    argv, _, title = launched[0]
+    assert argv == ["train", "--preset", "tiny"] and title == "mine, safer"
+
+
+def test_a_running_run_says_what_is_safe(first_page, root):
+    folder = made(root, "1", Started(device="cpu"), STARTED, step(50))
+    kept(folder)
+    with FileLock(folder / "lock"):
+        assert "Step 48 is safe: it takes 3.0 MiB on disk." in words(looking_at(first_page, "1"))
+
+
 def test_a_stopped_run_without_a_model_says_so(first_page, root):
     made(root, "1", Started(device="cpu"), STARTED, Cancelled())
-    assert "Stopped. Nothing was learned yet" in words(looking_at(first_page, "1"))
+    assert "Stopped. There is no model of it." in words(looking_at(first_page, "1"))
 
 
 def test_a_finished_run_says_how_good_it_is(first_page, root):

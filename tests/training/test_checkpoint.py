@@ -98,7 +98,12 @@ def test_a_checkpoint_is_plain_tensors_and_json(tmp_path):
 
 
 def test_values_of_every_kind_come_back(tmp_path):
-    state = {"a": torch.arange(3), "b": {0: {"x": torch.tensor(1.5)}, 1: None}, "c": [1, 0.1, "é", (True, torch.ones(0))]}
+    state = {
+        "step": 3,
+        "a": torch.arange(3),
+        "b": {0: {"x": torch.tensor(1.5)}, 1: None},
+        "c": [1, 0.1, "é", (True, torch.ones(0))],
+    }
     Checkpoints(tmp_path).write(state)
     found = Checkpoints(tmp_path).read()
     assert torch.equal(found["a"], torch.arange(3)) and found["b"][0]["x"].item() == 1.5 and found["b"][1] is None
@@ -107,14 +112,14 @@ def test_values_of_every_kind_come_back(tmp_path):
 
 def test_without_a_checkpoint_there_is_nothing_to_go_on_from(tmp_path):
     assert Checkpoints(tmp_path).read() is None and Checkpoints().read() is None
-    Checkpoints().write({"a": torch.ones(1)})
+    Checkpoints().write({"step": 1})
     Checkpoints(tmp_path).remove()
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-8], lambda content: b"", lambda content: b"\0" * len(content)])
 def test_a_damaged_one_is_refused(tmp_path, damage):
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.write({"a": torch.ones(8)})
+    checkpoints.write({"step": 1, "a": torch.ones(8)})
     checkpoints.path.write_bytes(damage(checkpoints.path.read_bytes()))
     with pytest.raises(ValueError, match="the checkpoint is damaged; delete it"):
         checkpoints.read()

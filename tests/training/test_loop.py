@@ -108,22 +108,18 @@ def _loss(network: nn.Module) -> torch.Tensor:
 # What it refuses
 
 
-@pytest.mark.parametrize(("warmup_ratio", "clip_norm", "hints"), [
-    (0.0, None, ", use a warm-up, clip the gradient"),
-    (0.1, 1.0, ""),
-])  # fmt: skip
 @pytest.mark.parametrize(("value", "loss"), [(math.nan, "nan"), (-math.inf, "inf")])
-def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, loss, warmup_ratio, clip_norm, hints):
+def test_a_loss_that_is_no_number_ends_the_fit_at_once(value, loss):
     network = network_of(ARCHITECTURES["mean"])
     with torch.no_grad():
         network.network.classifier.bias[0] = value
     events = []
     with pytest.raises(TrainingDiverged) as caught:
-        config = RunConfig(training=replace(TRAINING, warmup_ratio=warmup_ratio, clip_norm=clip_norm))
+        config = RunConfig(training=replace(TRAINING, warmup_ratio=0.0))
         fit(network, config, EIGHT, EIGHT, execution=EAGER, emit=events.append)
     sentence = str(caught.value)
     assert sentence.startswith(f"the loss became {loss} at step 1 with learning rate ")
-    assert sentence.endswith(f"; lower the learning rate (now at most 0.01){hints}")
+    assert sentence.endswith(", most likely since there is no warm-up; use a warm-up") and caught.value.kind == "diverged"
     assert [type(event) for event in events] == [StepFinished] and events[0].step == 1
 
 
