@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +114,14 @@ def encode(tokenizer: Tokenizer, text: str) -> Encoded:
     return Encoded(
         ids=np.array(encoding.ids, dtype=np.int32),
         tokens=tuple(encoding.tokens),
-        spans=_whole_characters(text, encoding.offsets),
+        spans=_whole_characters(text, _with_spaces(encoding.offsets)),
     )
+
+
+def _with_spaces(spans: list[Span]) -> list[Span]:
+    """Spans of which none is empty: a byte-level tokeniser trims spaces, of a token of spaces alone all there is."""
+    pairs = pairwise([(0, 0), *spans])
+    return [(min(before, start) if start == end else start, end) for (_, before), (start, end) in pairs]
 
 
 def _whole_characters(text: str, spans: list[Span]) -> tuple[Span, ...]:
@@ -123,7 +130,7 @@ def _whole_characters(text: str, spans: list[Span]) -> tuple[Span, ...]:
         return tuple(spans)
     ends = {i: match.end() for match in _GRAPHEME.finditer(text) for i in range(match.start() + 1, match.end())}
     limits = [start for start, _ in spans[1:]] + [len(text)]
-    return tuple((start, min(ends.get(end, end), limit)) for (start, end), limit in zip(spans, limits, strict=True))
+    return tuple((start, max(end, min(ends.get(end, end), limit))) for (start, end), limit in zip(spans, limits, strict=True))
 
 
 def save(tokenizer: Tokenizer, folder: Path, *, max_len: int, add_cls: bool) -> None:

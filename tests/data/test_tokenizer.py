@@ -7,6 +7,10 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import ByteLevel as ByteLevelTrimmed
 
 from core.config import SPECIAL_TOKENS
 from core.data import tokenizer as wordpiece
@@ -122,6 +126,25 @@ def mark_tokenizer():
 
 def test_a_mark_with_a_token_of_its_own_is_left_to_it(mark_tokenizer):
     assert [typed for _, typed in pieces(mark_tokenizer, "e\u0301 f\u0308\u0301")] == ["e\u0301", "f\u0308", "\u0301"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a  b", ["a", " ", "b"]),
+        (" a", [" ", "a"]),
+        ("a   b ", ["a", " ", " ", "b", " "]),
+        ("a b", ["a", "b"]),
+        (" ", [" "]),
+        ("e\u0301  b", ["e", "\u0301", "\u0301", " ", "b"]),  # a mark of two bytes
+    ],
+)
+def test_a_token_of_a_space_alone_has_a_place(text, expected):
+    letters = {letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(BPE(letters | {"\u0120b": len(letters)}, [("\u0120", "b")]))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = ByteLevelTrimmed(trim_offsets=True, add_prefix_space=False)
+    assert [text[start:end] for start, end in wordpiece.encode(tokenizer, text).spans] == expected
 
 
 def check_spans(tokenizer, text):
