@@ -148,6 +148,33 @@ def test_dropout_keeps_the_mean(name):
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
+@pytest.mark.parametrize("name", able(dropout=True))
+@pytest.mark.parametrize("p", [0.1, 0.5])
+@pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])
+def test_dropout_leaves_weights_divided_by_their_share(name, p, padded):
+    """The same numbers drawn twice: with unit vectors as values the output is the weights that are left, and then is used."""
+    q, k, v, token_mask = draw(heads=4, queries=16, keys=16, d_head=16)
+    mask = AttentionMask(token_mask if padded else None)
+
+    def attend(q, k, v):
+        torch.manual_seed(0)
+        return BACKENDS[name].resolve()(q, k, v, mask, None, None, p)
+
+    left = attend(q, k, torch.eye(16).expand_as(v))[0] != 0
+    seen = torch.ones_like(token_mask) if mask.token_mask is None else token_mask
+    n_seen = int(seen.sum()) * 4 * 16
+    assert int(left.sum()) == pytest.approx((1 - p) * n_seen, abs=4 * (p * (1 - p) * n_seen) ** 0.5)
+
+    def expected(q, k, v):
+        weights = written_out(q, k, v, seen, None, None)[1] * left / (1 - p)
+        return torch.einsum("bhqt,bhtd->bhqd", weights, v.double()), None
+
+    (out, _, found), (known, _, gradients) = result_and_gradients(attend, [q, k, v]), result_and_gradients(expected, [q, k, v])
+    torch.testing.assert_close(out.double(), known, atol=1e-5, rtol=1e-5)
+    for gradient, right in zip(found, gradients, strict=True):
+        torch.testing.assert_close(gradient.double(), right.double(), atol=1e-5, rtol=1e-5)
+
+
 weighing = pytest.mark.parametrize("name", [name for name in BACKENDS if BACKENDS[name].gives_weights])
 
 
