@@ -19,8 +19,8 @@ def attend(
 ) -> tuple[Float[Tensor, "B H Q K"], Float[Tensor, "B H Q T"]]:
     """softmax(q k^T * scale + bias) v: the reference that every other backend must match (arXiv:1706.03762, eq. 1).
 
-    `scale` defaults to 1/sqrt(K). The weights are float32, from before dropout; memory grows with Q x T. Logits have q's format:
-    in float16 those beyond 65,504 overflow, which the other backends hold in float32.
+    `scale` defaults to 1/sqrt(K). The weights are float32, from before dropout; memory grows with Q x T. Logits have the format
+    of q: in float16 those beyond 65,504 overflow, which the other backends hold in float32.
     """
     factor = q.shape[-1] ** -0.5 if scale is None else scale
     logits = (q * factor) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
