@@ -12,7 +12,7 @@ from torch import Tensor
 from core.config import SPECIAL_TOKENS, Architecture, EncoderArchitecture
 
 CLS_ID = SPECIAL_TOKENS.index("[CLS]")
-POOL_BATCHES = 50  # batches whose reviews are sorted together: little padding, and still another mixture in each epoch
+POOL_STEPS = 50  # whose reviews are sorted together: little padding, and still another mixture in each epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,22 +113,29 @@ def collate(reviews: Sequence[Int[np.ndarray, "_"]]) -> Batch:
     return Batch(input_ids, torch.arange(longest) < lengths[:, None] if padded else None)
 
 
-def token_budget_batches(
-    lengths: Int[np.ndarray, "n"], tokens_per_batch: int, rng: np.random.Generator | None = None
-) -> list[Int[np.ndarray, "_"]]:
-    """Indices of reviews of similar length, each group at most `tokens_per_batch` with its padding (or a single review).
+def token_budget_batches(lengths: Int[np.ndarray, "n"], tokens_per_batch: int) -> list[Int[np.ndarray, "_"]]:
+    """Indices of reviews by length, each group at most `tokens_per_batch` with its padding (or a single review)."""
+    return list(_cut_by_budget(np.argsort(lengths, kind="stable"), lengths, tokens_per_batch))
 
-    With `rng`: shuffled, sorted within pools of about fifty batches, and the batches shuffled again. Without: by length.
+
+def shuffled_steps(
+    lengths: Int[np.ndarray, "n"], tokens_per_step: int, rng: np.random.Generator, tokens_at_once: int | None = None
+) -> list[list[Int[np.ndarray, "_"]]]:
+    """The steps of an epoch, each of about `tokens_per_step`, in parts of at most `tokens_at_once` (or a single review).
+
+    A part is of reviews of similar length: all are shuffled, sorted within pools of about fifty steps, cut, and the parts
+    shuffled again, so that a step is of several lengths.
     """
-    if rng is None:
-        return list(_cut_by_budget(np.argsort(lengths, kind="stable"), lengths, tokens_per_batch))
+    n_parts = 1 if tokens_at_once is None else math.ceil(tokens_per_step / tokens_at_once)
     order = rng.permutation(len(lengths))
-    pool_size = max(1, int(POOL_BATCHES * tokens_per_batch / max(lengths.mean(), 1)))
-    batches = []
+    pool_size = max(1, int(POOL_STEPS * tokens_per_step / max(lengths.mean(), 1)))
+    parts = []
     for start in range(0, len(order), pool_size):
         pool = order[start : start + pool_size]
-        batches += _cut_by_budget(pool[np.argsort(lengths[pool], kind="stable")], lengths, tokens_per_batch)
-    return [batches[i] for i in rng.permutation(len(batches))]
+        parts += _cut_by_budget(pool[np.argsort(lengths[pool], kind="stable")], lengths, round(tokens_per_step / n_parts))
+    parts = [parts[i] for i in rng.permutation(len(parts))]
+    n_steps = max(1, round(len(parts) / n_parts))
+    return [parts[step::n_steps] for step in range(n_steps)]
 
 
 def _cut_by_budget(order: np.ndarray, lengths: np.ndarray, tokens_per_batch: int) -> Iterator[np.ndarray]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from core.config import BiLSTMArchitecture, EncoderArchitecture
-from core.data.batches import CLS_ID, Cut, Packed, collate, pack, token_budget_batches
+from core.data.batches import CLS_ID, Cut, Packed, collate, pack, shuffled_steps, token_budget_batches
 
 LENGTHS = {
     "one": np.array([5]),
@@ -24,10 +24,14 @@ def head(room: int, truncation: str = "head") -> Cut:
 # Batches
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+def parts_of(lengths: np.ndarray, *sizes: int | None, seed: int = 0) -> list[np.ndarray]:
+    return [part for step in shuffled_steps(lengths, sizes[0], np.random.default_rng(seed), *sizes[1:]) for part in step]
+
+
+@pytest.mark.parametrize("make", [token_budget_batches, parts_of])
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
-def test_every_review_is_in_one_batch_that_keeps_the_budget(lengths, shuffled):
-    batches = token_budget_batches(lengths, BUDGET, np.random.default_rng(0) if shuffled else None)
+def test_every_review_is_in_one_batch_that_keeps_the_budget(lengths, make):
+    batches = make(lengths, BUDGET)
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= BUDGET for batch in batches)
 
@@ -37,9 +41,10 @@ def test_equal_reviews_fill_their_batches():
     assert sizes == [64 % 14] + [14] * (64 // 14)
 
 
-def test_reviews_of_a_batch_are_of_like_length():
+@pytest.mark.parametrize("sizes", [(400, None), (2800, 400)], ids=["whole", "in parts"])
+def test_reviews_of_a_part_are_of_like_length(sizes):
     lengths = LENGTHS["many"]
-    padded = [len(batch) * lengths[batch].max() for batch in token_budget_batches(lengths, 400, np.random.default_rng(0))]
+    padded = [len(part) * lengths[part].max() for part in parts_of(lengths, *sizes)]
     at_random = [lengths[start : start + 8].max() * 8 for start in range(0, 1000, 8)]
     assert sum(padded) < 1.1 * lengths.sum() < 1.5 * lengths.sum() < sum(at_random)
 
@@ -49,21 +54,37 @@ def test_without_a_generator_batches_go_by_length_and_equal_ones_by_place():
     assert [batch.tolist() for batch in batches] == [[3, 1, 4], [0], [2]]
 
 
-def test_the_same_seed_gives_the_same_batches_and_each_epoch_others():
+def test_the_same_seed_gives_the_same_steps_and_each_epoch_others():
     def epochs(seed: int) -> list[list[list[int]]]:
         rng = np.random.default_rng(seed)
-        return [[batch.tolist() for batch in token_budget_batches(LENGTHS["many"], BUDGET, rng)] for _ in range(2)]
+        return [[np.concatenate(step).tolist() for step in shuffled_steps(LENGTHS["many"], BUDGET, rng, 50)] for _ in range(2)]
 
     first, second = epochs(1)
     assert [first, second] == epochs(1)
     assert epochs(2)[0] != first
-    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}, "not only their order"
+    assert {frozenset(step) for step in first} != {frozenset(step) for step in second}, "not only their order"
 
 
-def test_shuffled_batches_do_not_go_by_length():
+def test_shuffled_steps_do_not_go_by_length():
     budget = 1000  # so that one pool holds all
-    means = [LENGTHS["many"][b].mean() for b in token_budget_batches(LENGTHS["many"], budget, np.random.default_rng(0))]
+    means = [LENGTHS["many"][part].mean() for part in parts_of(LENGTHS["many"], budget)]
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.3
+
+
+@pytest.mark.parametrize(("at_once", "n_parts"), [(None, 1), (5000, 1), (2000, 1), (1999, 2), (500, 4), (350, 6)])
+def test_a_step_has_about_the_same_tokens_in_any_number_of_parts(at_once, n_parts):
+    lengths = LENGTHS["many"]
+    steps = shuffled_steps(lengths, 2000, np.random.default_rng(0), at_once)
+    assert all(abs(len(step) - n_parts) <= 1 for step in steps)
+    assert sum(map(len, steps)) / len(steps) == pytest.approx(n_parts, rel=0.05)
+    assert lengths.sum() / len(steps) == pytest.approx(2000, rel=0.15)
+
+
+def test_the_parts_of_a_step_are_of_different_lengths():
+    lengths = LENGTHS["many"]
+    steps = shuffled_steps(lengths, 2000, np.random.default_rng(0), 300)
+    means = [[lengths[part].mean() for part in step] for step in steps]
+    assert np.std([np.mean(step) for step in means]) < 0.6 * np.std(np.concatenate(means))
 
 
 # Padding

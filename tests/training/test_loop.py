@@ -13,7 +13,8 @@ from core.config import Architecture, RunConfig
 from core.evaluation.scoring import score
 from core.networks.auto import build
 from core.records import EpochFinished, Event, StepFinished
-from core.training.loop import Examples, Fitted, TrainingDiverged, adamw, fit
+from core.training import loop
+from core.training.loop import Examples, Fitted, Trainer, TrainingDiverged, adamw, fit
 from core.training.machine import Execution
 from tests.small_runs import ARCHITECTURES, TRAINING
 
@@ -201,3 +202,26 @@ def test_the_backend_is_the_one_asked_for(backend, monkeypatch):
         execution=replace(EAGER, backend=backend), emit=lambda event: None,
     )  # fmt: skip
     assert asked == [backend, None]
+
+
+# In parts
+
+
+@pytest.mark.parametrize("name", ["mean", "bilstm"])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+def test_a_batch_in_parts_is_the_same_step(name, label_smoothing, monkeypatch):
+    def step(at_once: int | None) -> tuple[StepFinished, torch.Tensor, int]:
+        monkeypatch.setattr(loop, "tokens_at_once", lambda model, device: at_once)
+        network = network_of(ARCHITECTURES[name], **QUIET)
+        training = replace(TRAINING, epochs=1, batch_size=20, label_smoothing=label_smoothing)
+        config = RunConfig(model=ARCHITECTURES[name], training=training)
+        backend = "sdpa" if name == "mean" else None
+        trainer = Trainer(network, config, EIGHT, EIGHT, replace(EAGER, backend=backend))
+        finished = trainer.advance()
+        return finished, torch.cat([p.grad.flatten() for p in network.parameters()]), len(trainer.plan[0][1])
+
+    (whole, gradient, one), (parted, summed, several) = step(None), step(20)
+    assert (one, several) == (1, 4) and whole.total_steps == parted.total_steps == 1
+    torch.testing.assert_close(summed, gradient, atol=1e-6, rtol=1e-4)
+    assert parted.loss == pytest.approx(whole.loss, rel=1e-5)
+    assert parted.gradient_norm == pytest.approx(whole.gradient_norm, rel=1e-4)
