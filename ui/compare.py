@@ -102,7 +102,15 @@ def knobs(chosen: Sequence[Run]) -> pd.DataFrame:
 def _written(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return NO_VALUE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    if value is None:
+        return NO_VALUE
+    return f"{value:g}" if isinstance(value, float) else _end_of_path(value) if isinstance(value, str) else str(value)
+
+
+def _end_of_path(value: str) -> str:
+    """Of a path its last two parts, which tell uploads of one name apart; a longer one would be cut at its end."""
+    parts = value.replace("\\", "/").split("/")
+    return value if len(parts) < 3 else f"…/{'/'.join(parts[-2:])}"
 
 
 def figures(chosen: Sequence[Run], baseline: Run) -> pd.DataFrame:

@@ -18,7 +18,6 @@ UNDOABLE = 5
 MOST_LENGTHS = 5
 """Models that the page of lengths draws."""
 COLUMNS = {
-    "state": st.column_config.TextColumn(width="medium"),
     "created": st.column_config.DatetimeColumn("created (UTC)", format="D MMM YYYY, HH:mm"),
     "validation": st.column_config.NumberColumn(format="%.1f%%"),
     "test": st.column_config.NumberColumn(format="%.1f%%"),
@@ -44,9 +43,12 @@ def _table(known: Mapping[str, str]) -> None:
     found = loaders.runs()
     if {run.id: run.state for run in found} != known:
         st.rerun()  # what a run may be asked has changed, or there is another one: the whole page should say so
+    # a reason needs room; without one, figures stand side by side
+    state = st.column_config.TextColumn(width="large" if any(run.state == "failed" for run in found) else "medium")
     st.dataframe(
-        compare.overview(found), hide_index=True, key="compare_table", column_config=COLUMNS, placeholder=compare.NO_VALUE
-    )
+        compare.overview(found), hide_index=True, key="compare_table", column_config=COLUMNS | {"state": state},
+        placeholder=compare.NO_VALUE,
+    )  # fmt: skip
 
 
 def deleted() -> None:
@@ -114,7 +116,7 @@ def differences(chosen: Sequence[Run]) -> None:
     if knobs.empty:
         st.markdown("No knob differs." if len(chosen) > 1 else "Choose a second run to see what differs.")
     else:
-        _wide(knobs, "compare_knobs", 150)
+        _wide(knobs, "compare_knobs", 230)
     unknown = [run for run in chosen if run.config is None and run.sweep is None]
     if unknown:
         titles = compare.titles_of(chosen)

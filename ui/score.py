@@ -24,7 +24,7 @@ MOST = 10_000
 """Rows of a page: some minutes of work for two models on two cores."""
 LONGEST_CELL = 200
 """Characters of a review in the table."""
-REVIEW_WIDTH = 340
+REVIEW_WIDTH = 270
 """Pixels of them, so that what two models answer stands beside."""
 PASTE, TABLE = "Paste reviews", "Choose a table"
 PERCENTS = ("probability (", "difference")

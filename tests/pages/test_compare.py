@@ -370,6 +370,13 @@ def test_a_run_without_events_has_no_curves_and_says_so(page, root):
     assert "no course of training on record of a." in words(page) and not page.slider
 
 
+def test_a_path_is_told_by_its_end(root):
+    for id, data in (("a", "/a/long/place/ab12/reviews.csv"), ("b", "imdb"), ("c", "D:\\x\\cd34\\reviews.csv")):
+        make(root, id, config=replace(CONFIG, reviews=DataConfig(data=data)))
+    found = [runs.read(id) for id in "abc"]
+    assert compare.knobs(found).loc["data"].tolist() == ["…/ab12/reviews.csv", "imdb", "…/cd34/reviews.csv"]
+
+
 # Acts
 
 
