@@ -63,6 +63,10 @@ class Backend(Entry):
         reasons = [self._why_not_on(on, dtype, asked) for on in ([device] if device else self.dtypes)]
         return None if None in reasons else reasons[0]
 
+    def packs(self, device: str) -> bool:
+        """Whether it hides no padding on a device, but keeps packed reviews apart: padded ones are packed for it."""
+        return self.why_not(device=device, padding=True) is not None and self.why_not(device=device, places=True) is None
+
     def _why_not_on(self, device: str, dtype: str | None, asked: dict[str, bool]) -> str | None:
         if dtype is not None and dtype not in self.dtypes[device]:
             return f"it takes {' and '.join(self.dtypes[device])} on {device}, not {dtype}; use {_names(SUGGESTED)}"

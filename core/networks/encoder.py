@@ -63,7 +63,7 @@ class Encoder(nn.Module):
         mistake = self.architecture.mistake
         backend = backend or ("eager" if output_attentions or mistake in MISTAKES_OF_ATTENTION else "sdpa")
         attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
-        if token_mask is not None and _wants_packed(backend, input_ids.device.type):
+        if token_mask is not None and BACKENDS[backend].packs(input_ids.device.type):
             input_ids, cu_seqlens = unpad(input_ids, token_mask)
             token_mask = None
         if cu_seqlens is not None:
@@ -93,12 +93,6 @@ class Encoder(nn.Module):
         if self.architecture.embedding_scale:
             x = x * self.architecture.d_model**0.5
         return self.embedding_dropout(self.positional.embed(x, positions))
-
-
-def _wants_packed(backend: str, device: str) -> bool:
-    """Whether a kernel hides no padding, but keeps packed reviews apart."""
-    why_not = BACKENDS[backend].why_not
-    return why_not(device=device, padding=True) is not None and why_not(device=device, places=True) is None
 
 
 def _refuse_other_packing(input_ids: Tensor, token_mask: Tensor | None, cu_seqlens: Tensor) -> None:

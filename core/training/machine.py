@@ -14,6 +14,7 @@ from torch import nn
 
 from core.catalog import BACKENDS
 from core.config import MISTAKES_OF_ATTENTION, Architecture, EncoderArchitecture, RunConfig, TrainingConfig
+from core.networks import mistakes
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
 ENCODER_TOKENS, BILSTM_TOKENS = 2_048, 4_096
@@ -84,11 +85,14 @@ def backend(config: RunConfig, device: str, precision: str) -> str | None:
 
 def _possible(backend: str, model: EncoderArchitecture, device: str, precision: str) -> str:
     """The same. ValueError, with the sentence of the catalogue, if it cannot train this network here."""
+    packs = BACKENDS[backend].packs(device)
+    if packs:
+        mistakes.refuse_packed(model.mistake)
     reason = BACKENDS[backend].why_not(
         device=device,
         dtype=precision,
         bias=model.positional == "alibi",
-        padding=True,  # reviews of one batch differ in length
+        padding=not packs,  # reviews of one batch differ in length
         places=model.window is not None,
         global_tokens=model.n_global > 0,
         dropout=model.attention_dropout > 0,

@@ -28,7 +28,9 @@ def test_a_kernel_is_taken_as_asked_or_refused_in_a_sentence(name):
     ("name", "knobs", "sentence"),
     [
         ("chunked", {"attention_dropout": 0.1}, "it drops no attention weights on cuda; set attention_dropout to 0"),
-        ("varlen", {}, "it hides no padding on cuda"),
+        ("varlen", {"positional": "alibi"}, "it adds no bias, which ALiBi needs, on cuda"),
+        ("varlen", {"window": 4, "n_global": 2}, "it knows no global tokens"),
+        ("varlen", {"mistake": "mean_over_padding"}, "got packed reviews, which have no padding"),
         ("sdpa-flash", {"positional": "alibi"}, "it adds no bias, which ALiBi needs, on cuda"),
         ("cudnn", {"window": 4}, "it hides no padding on cuda"),
     ],
@@ -36,6 +38,11 @@ def test_a_kernel_is_taken_as_asked_or_refused_in_a_sentence(name):
 def test_what_the_network_needs_is_asked_of_the_kernel(name, knobs, sentence):
     with pytest.raises(ValueError, match=sentence):
         chosen(name, replace(EncoderArchitecture(), **knobs), "cuda", "bfloat16")
+
+
+@pytest.mark.parametrize("knobs", [{}, {"window": 4}, {"mistake": "batch_norm"}], ids=str)
+def test_reviews_are_packed_for_a_kernel_that_hides_no_padding(knobs):
+    assert chosen("varlen", replace(EncoderArchitecture(), **knobs), "cuda", "bfloat16") == "varlen"
 
 
 def test_the_format_is_asked_of_the_kernel():
