@@ -15,8 +15,9 @@ from tqdm import tqdm
 from core import jobs as processes
 from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
+from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.jobs import Stopped, device_of, hold
+from core.jobs import Ended, Stopped, device_of, hold
 from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
@@ -43,6 +44,7 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
     ) -> None:
         """Train a network from scratch and write it as a model folder."""
         config = RunConfig(model=model, reviews=reviews, training=training)
+        asked_for = stamp(reviews)
         with _TrainingBar(hidden=as_json) as bar, hold(out, device_of(config.training.device), config) as job:
             from core.training.run import train as run  # torch, once the device is free
 
@@ -50,7 +52,7 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
                 job.emit(event)
                 bar(event)
 
-            finished = run(config, out, emit, list(argv), job.stopped)
+            finished = run(config, out, emit, list(argv), job.stopped, asked_for)
         if as_json:
             print(json.dumps(asdict(finished)))
         elif isinstance(finished, Cancelled):
@@ -247,7 +249,7 @@ class _Counter:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command; 0 for success, 2 with a sentence on stderr for what was chosen wrongly."""
+    """Runs one command; 0 for success, 2 with a sentence on stderr for what was chosen wrongly, 1 for what went wrong."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--preset", nargs="?", default="encoder-small", const="encoder-small")  # tyro says that none is named
     try:
@@ -262,6 +264,12 @@ def main(argv: Sequence[str]) -> int:
         return 2
     except Stopped:
         print("stopped while it waited for its device", file=sys.stderr)
+        return 1
+    except (Ended, KeyboardInterrupt) as error:
+        print(f"{str(error) or 'stopped from the keyboard'}; the same command goes on from there", file=sys.stderr)
+        return 130
+    except (OSError, MemoryError, RuntimeError) as error:  # of the machine: a disk, its memory, a GPU
+        print(f"error: {processes.sentence(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -28,7 +28,10 @@ class Bounds(NamedTuple):
     high: float = math.inf
 
 
-Count = Annotated[int, Bounds(1)]
+MOST = 10**6
+"""Of anything that is counted: beyond what any machine holds, and within what any browser counts."""
+Count = Annotated[int, Bounds(1, MOST)]
+Layers = Annotated[int, Bounds(1, 1000)]
 Probability = Annotated[float, Bounds(0.0, 0.95)]
 Truncation = Literal["head", "head+tail"]
 Mistake = Literal[
@@ -111,13 +114,13 @@ def _describe(hint: Any) -> str:
 class TransformerArchitecture(Checked):
     """What the layers of a Transformer are built of (arXiv:1706.03762); the defaults are article A's."""
 
-    vocab_size: Annotated[int, Bounds(8)] = 20_000
+    vocab_size: Annotated[int, Bounds(8, MOST)] = 20_000
     """Entries of the tokeniser at most; a small corpus fills fewer."""
     d_model: Count = 256
     """Numbers that stand for a token between layers."""
     n_heads: Count = 8
     """Of each layer; each attends with d_model / n_heads of a token's numbers."""
-    n_layers: Count = 3
+    n_layers: Layers = 3
     """Of attention and feed-forward, one above the other."""
     d_ff: Count = 1024
     """Hidden units of the feed-forward."""
@@ -160,15 +163,15 @@ class EncoderArchitecture(TransformerArchitecture):
     """A Transformer encoder for classification."""
 
     kind: Literal["encoder"] = "encoder"
-    n_classes: Annotated[int, Bounds(2)] = 2
+    n_classes: Annotated[int, Bounds(2, MOST)] = 2
     """Set from the data when training starts."""
     truncation: Truncation = "head"
     """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
     embedding_scale: bool = False
     """Multiply token embeddings by sqrt(d_model)."""
-    window: Annotated[int, Bounds(1)] | None = None
+    window: Count | None = None
     """Tokens to each side that a token sees; none: all."""
-    n_global: Annotated[int, Bounds(0)] = 0
+    n_global: Annotated[int, Bounds(0, MOST)] = 0
     """First tokens of each review that see beyond the window and are seen from beyond it (arXiv:2004.05150)."""
     pooling: Literal["cls", "mean", "max", "mean+max"] = "mean"
     """How a review's tokens become one vector: the first token's, or over all of them."""
@@ -202,7 +205,7 @@ class DecoderArchitecture(TransformerArchitecture):
     """A causal Transformer that continues texts; its output layer is its embedding (arXiv:1608.05859)."""
 
     kind: Literal["decoder"] = "decoder"
-    window: Annotated[int, Bounds(1)] | None = None
+    window: Count | None = None
     """Tokens back that a token sees; none: all."""
 
 
@@ -211,9 +214,9 @@ class BiLSTMArchitecture(Checked):
     """A bidirectional LSTM whose states are pooled by one learned attention query; the defaults are article A's."""
 
     kind: Literal["bilstm"] = "bilstm"
-    vocab_size: Annotated[int, Bounds(8)] = 20_000
+    vocab_size: Annotated[int, Bounds(8, MOST)] = 20_000
     """Entries of the tokeniser at most; a small corpus fills fewer."""
-    n_classes: Annotated[int, Bounds(2)] = 2
+    n_classes: Annotated[int, Bounds(2, MOST)] = 2
     """Set from the data when training starts."""
     d_embedding: Count = 200
     """Numbers that stand for a token."""
@@ -246,7 +249,7 @@ class DataConfig(Checked):
     """The column of a table that holds the text, or several, which are joined by a line break."""
     label_column: str = "label"
     """The column of a table that holds the classes."""
-    limit: Annotated[int, Bounds(1)] | None = None
+    limit: Annotated[int, Bounds(1, 10**9)] | None = None
     """Use at most so many reviews, drawn by the seed, before they are split."""
 
 

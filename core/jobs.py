@@ -282,7 +282,8 @@ def _outcome(job: Job, error: BaseException) -> LastEvent:
 
 def _goes_on(folder: Path, config: RunConfig | SweepConfig | None) -> bool:
     """Whether the folder holds an earlier attempt at exactly this. ValueError if what it holds is of a newer version."""
-    if config is None or not (folder / CONFIGS[type(config)]).is_file():
+    files = () if config is None else ("events.jsonl", CONFIGS[type(config)])
+    if config is None or not all((folder / name).is_file() for name in files):
         return False
     try:
         return PARSERS[type(config)](json.loads((folder / CONFIGS[type(config)]).read_text(encoding="utf-8"))) == config
@@ -292,12 +293,11 @@ def _goes_on(folder: Path, config: RunConfig | SweepConfig | None) -> bool:
 
 def _begin(folder: Path, config: RunConfig | SweepConfig | None, goes_on: bool) -> None:
     launched = is_held(folder / "launched")  # and so all that is there is of this attempt, but for what was said before
-    if (folder / "events.jsonl").exists():
-        if not goes_on:
-            for left in ("events.jsonl", CHECKPOINT) + (() if launched else ("cancel", "request.json")):
-                (folder / left).unlink(missing_ok=True)
-        elif not launched:
-            _reopen(folder)
+    if goes_on and not launched:
+        _reopen(folder)
+    if not goes_on and (folder / "events.jsonl").exists():
+        for left in ("events.jsonl", CHECKPOINT) + (() if launched else ("cancel", "request.json")):
+            (folder / left).unlink(missing_ok=True)
     if not (folder / "request.json").exists():
         _write_request(folder, sys.argv[1:], None)
     if not goes_on:

@@ -13,6 +13,7 @@ from core.__main__ import main
 from core.artifact import ROOT
 from core.config import DataConfig, RunConfig
 from core.data.table import read_table
+from core.jobs import Ended
 from core.presets import PRESETS, flags, preset
 from core.records import Cancelled
 from tests import small_models
@@ -159,7 +160,7 @@ def test_train_takes_every_promised_flag(capsys, table, tmp_path):
         ("train --lr 1e6 --out {tmp}/run", "lr: got 1000000"),
         ("train --epochs 0 --out {tmp}/run", "epochs: got 0"),
         ("train --epochs many --out {tmp}/run", "--epochs"),
-        ("train --limit 0 --out {tmp}/run", "limit: got 0, expected int of at least 1 or none"),
+        ("train --limit 0 --out {tmp}/run", "limit: got 0, expected int from 1 to 1000000000 or none"),
         ("train --dropout 2 --out {tmp}/run", "dropout: got 2.0, expected float from 0 to 0.95"),
         ("train --betas 1 2 --out {tmp}/run", "betas: got (1.0, 2.0), expected two numbers from 0 to below 1"),
         ("train --backend flash --out {tmp}/run", "Expected one of ('auto', 'eager', 'sdpa',"),
@@ -177,6 +178,27 @@ def test_a_wrong_choice_is_one_sentence(capsys, models, table, tmp_path, command
     assert "dummy" not in said, "what the parser calls its own parts"
     assert said.startswith("error: ") == (said.count("\n") == 1), "a sentence, or the parser's frame about a flag"
     assert not (tmp_path / "run" / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (OSError(28, "No space left on device"), 1, "error: No space left on device"),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB\nmore"), 1, "error: there was not enough memory"),
+        (RuntimeError("CUDA driver error\nmore"), 1, "error: RuntimeError: CUDA driver error"),
+        (MemoryError(), 1, "error: there was not enough memory"),
+        (Ended("the system asked it to end after step 7"), 130, "after step 7; the same command goes on from there"),
+        (KeyboardInterrupt(), 130, "stopped from the keyboard; the same command goes on from there"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(capsys, table, tmp_path, monkeypatch, error, code, sentence):
+    def train(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("core.training.run.train", train)
+    assert main(["train", "--data", str(table), "--out", str(tmp_path / "run"), "--json"]) == code
+    shown = capsys.readouterr()
+    assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
 
 
 def test_the_folder_that_one_is_in_can_be_the_run(capsys, table, tmp_path, monkeypatch):

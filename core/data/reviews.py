@@ -1,5 +1,6 @@
 """Labelled reviews: where they come from and what they hold."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def load(config: DataConfig, seed: int) -> Reviews:
     if config.limit is None:
         return reviews
     return reviews.take(np.random.default_rng(seed).permutation(len(reviews))[: config.limit].tolist())
+
+
+def stamp(config: DataConfig) -> str | None:
+    """SHA-256 of a table's file, to be told when it changes; None for a set that is known by name, and without a file."""
+    path = Path(config.data)
+    if config.data in SOURCES or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _all_of(config: DataConfig) -> Reviews:

@@ -18,7 +18,7 @@ from core.config import RunConfig, to_json
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
 from core.data.corpus import Corpus, encode_corpus
-from core.data.reviews import Reviews, load
+from core.data.reviews import Reviews, load, stamp
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
@@ -59,7 +59,12 @@ def prepare(config: RunConfig) -> Prepared:
 
 
 def train(
-    config: RunConfig, out: Path, emit: Callable[[Event], None], argv: list[str], stopped: Callable[[], bool] = lambda: False
+    config: RunConfig,
+    out: Path,
+    emit: Callable[[Event], None],
+    argv: list[str],
+    stopped: Callable[[], bool] = lambda: False,
+    asked_for: str | None = None,
 ) -> TrainingFinished | Cancelled:
     """Trains and writes out/model; `emit` hears each event, the last one after the model is whole. `argv` is recorded.
 
@@ -67,13 +72,16 @@ def train(
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     Where `out` holds a checkpoint of this very training, it goes on from there; once the model of a training that was not
     stopped is whole, the checkpoint is removed.
-    ValueError for data or knobs that cannot be used and if `out` holds a model already; TrainingDiverged; Ended.
+    `asked_for`: the `stamp` of the reviews when the training was asked for, if it waited since.
+    ValueError for data or knobs that cannot be used, or that have changed, and if `out` holds a model already;
+    TrainingDiverged; Ended.
     """
     make_folder(out)
     Cut.of(config.model)
     execution = Execution.of(config)
     prepared = prepare(config)
-    checkpoints = Checkpoints(out, _identity(prepared), config.training.checkpoint_s)
+    _refuse_changed(prepared, asked_for)
+    checkpoints = Checkpoints(out, _identity(config, prepared.splits), config.training.checkpoint_s)
     state = checkpoints.read()
     if prepared.splits.train.notes:
         emit(TableRead(notes=list(prepared.splits.train.notes)))
@@ -97,9 +105,19 @@ def train(
     return last
 
 
-def _identity(prepared: Prepared) -> dict[str, Any]:
+def _refuse_changed(prepared: Prepared, asked_for: str | None) -> None:
+    training, reviews = prepared.config.training, prepared.config.reviews
+    if asked_for is not None and stamp(reviews) != asked_for:
+        raise ValueError(f"data: {reviews.data} has changed since this training was asked for; start another one on it")
+    if training.batch_size > len(prepared.splits.train):
+        raise ValueError(
+            f"batch_size: got {training.batch_size:,}, expected at most the {len(prepared.splits.train):,} reviews to train on"
+        )
+
+
+def _identity(config: RunConfig, splits: Splits) -> dict[str, Any]:
     """What a checkpoint must share with a training that goes on from it."""
-    return {"configuration": to_json(prepared.config), "reviews": _fingerprints(prepared.splits)}
+    return {"configuration": to_json(config), "reviews": _fingerprints(splits)}
 
 
 def _fingerprints(splits: Splits) -> dict[str, str]:

@@ -86,7 +86,7 @@ def test_labels_name_the_classes(architecture):
 
 @pytest.mark.parametrize("change, complaint", [
     (dict(n_heads=5), "n_heads: got 5 for d_model 24, expected a divisor of d_model, such as 4"),
-    (dict(n_layers=0), "n_layers: got 0, expected int of at least 1"),
+    (dict(n_layers=0), "n_layers: got 0, expected int from 1 to 1000"),
     (dict(dropout=1.5), "dropout: got 1.5, expected float from 0 to 0.95"),
     (dict(d_model=33, positional="sinusoidal"), "d_model: got 33, expected an even number for sinusoidal positions"),
 ])  # fmt: skip

@@ -148,7 +148,7 @@ def test_knobs_that_were_turned_are_in_the_command(form, launched):
     [
         ("lr", 1e6, "lr: got 1000000.0, expected float from 0 to 10"),
         ("n_heads", 7, "n_heads: got 7 for d_model 64, expected a divisor of d_model"),
-        ("epochs", 0, "epochs: got 0, expected int of at least 1"),
+        ("epochs", 0, "epochs: got 0, expected int from 1 to 1000000"),
         ("betas", "0.9; 1", "betas: got '0.9; 1', expected numbers with a comma between them"),
         ("betas", "0.9, 1", "betas: got (0.9, 1.0), expected two numbers from 0 to below 1"),
     ],

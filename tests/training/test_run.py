@@ -16,7 +16,7 @@ from core.card import card
 from core.config import run_config_from_json
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
-from core.data.reviews import load
+from core.data.reviews import load, stamp
 from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
 from core.inspection.reading import read
@@ -183,6 +183,36 @@ def test_a_place_that_holds_a_model_is_refused_before_anything_is_done(table, tm
     with pytest.raises(ValueError, match="there is a model already; choose another folder"):
         train(small_runs.config(table), tmp_path, events.append, ["train"])
     assert events == [] and [path.name for path in tmp_path.rglob("*.*")] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text(path.read_text() + "more,1\n"), Path.unlink])
+def test_reviews_that_changed_while_the_training_waited_are_refused(table, tmp_path, change):
+    mine = tmp_path / "mine.csv"
+    mine.write_text(table.read_text())
+    config, events = small_runs.config(mine, epochs=1), []
+    asked_for = stamp(config.reviews)
+    assert asked_for is not None and asked_for == stamp(config.reviews)
+    train(config, tmp_path / "same", events.append, ["train"], asked_for=asked_for)
+    change(mine)
+    with pytest.raises(ValueError, match="mine.csv"):
+        train(config, tmp_path / "other", events.append, ["train"], asked_for=asked_for)
+    assert not (tmp_path / "other" / "model").exists() and stamp(replace(config.reviews, data="imdb")) is None
+
+
+def test_reviews_that_changed_since_a_checkpoint_are_refused(table, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text(table.read_text())
+    config, steps = small_runs.config(mine, epochs=1, checkpoint_s=0.0), iter(range(99))
+    train(config, tmp_path / "run", lambda event: None, ["train"], lambda: next(steps) == 3)
+    mine.write_text(table.read_text() + "more and more,1\n")
+    with pytest.raises(ValueError, match=r"the checkpoint is of another training \(other reviews\); restore what was changed"):
+        train(config, tmp_path / "run", lambda event: None, ["train"])
+
+
+def test_a_batch_larger_than_the_reviews_is_refused(table, tmp_path):
+    with pytest.raises(ValueError, match="batch_size: got 1,000, expected at most the 20. reviews to train on"):
+        train(small_runs.config(table, batch_size=1_000), tmp_path, lambda event: None, ["train"])
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("place", ["taken", "taken/inside"])
