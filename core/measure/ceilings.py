@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import torch
 
 from core.measure.cells import hardware_of, synchronize
-from core.measure.predict import BYTES
+from core.measure.operators import BYTES
 from core.records import Ceilings, Cell
 
 GEMM_SIZE = 2048

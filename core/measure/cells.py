@@ -177,7 +177,7 @@ def circumstances(cell: Cell, run: Callable[[], None]) -> dict[str, str]:
 
 def kernel_operator(names: Sequence[str]) -> str:
     """Of the operators that the profiler names: the fused one, or the softmax between two products."""
-    forward = [name for name in names if not name.endswith("_backward")]
+    forward = [name for name in names if not name.lower().endswith("backward")]
     fused = next((found for sign in FUSED if (found := [name for name in forward if name.startswith(sign)])), [])
     return ", ".join(fused or [name for name in ("aten::bmm", "aten::_softmax") if name in names])
 

@@ -3,34 +3,34 @@
 import gc
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from core.catalog import BACKENDS
 from core.measure.cells import circumstances, prepare, synchronize
+from core.measure.live_bytes import peak_of
 from core.records import Cell
 
-WARM_UP_LENGTH = 32
 STATUS = Path("/proc/self/status")
 SMALLEST = 2**20
 """Bytes on a CPU below which a figure would be mostly noise: such a cell finds room in what the process holds anyhow."""
 
 
-def measure(cell: Cell) -> dict[str, int | str]:
+def measure(cell: Cell) -> dict[str, int | str | None]:
     """Bytes that making and running the cell adds at its most, what they were read from, which kernel ran and on what.
 
     On a CPU these are resident bytes, and the process must have been started with the `ALLOCATOR` of `core.measure.process`:
     glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc, and
     for a cell of less than a MiB.
     """
-    prepare(replace(cell, length=min(WARM_UP_LENGTH, cell.length)))()  # libraries and workspaces stay, and are not the cell's
+    prepare(cell)()  # libraries stay, and kernels that are made for this very shape: neither is the cell's
     gc.collect()
-    peak, source = _on_cuda(cell) if cell.device == "cuda" else _on_cpu(cell)
-    return {"peak_bytes": peak, "source": source} | circumstances(cell, prepare(cell))
+    found = _on_cuda(cell) if cell.device == "cuda" else _on_cpu(cell)
+    return found | circumstances(cell, prepare(cell))
 
 
-def _on_cpu(cell: Cell) -> tuple[int, str]:
+def _on_cpu(cell: Cell) -> dict[str, int | str | None]:
     if not STATUS.is_file():
         raise ValueError("peak memory on a CPU is read from /proc, which only Linux has")
     Path("/proc/self/clear_refs").write_text("5")  # sets the high-water mark back to what is resident now
@@ -38,7 +38,9 @@ def _on_cpu(cell: Cell) -> tuple[int, str]:
     prepare(cell)()
     if (peak := _resident("VmHWM") - before) < SMALLEST:
         raise ValueError("too small to be told from the process's own memory; measure more tokens or a larger batch")
-    return peak, "VmHWM above baseline"
+    compiled = cell.backend is not None and BACKENDS[cell.backend].compiles  # in which no operator can be seen
+    live = None if compiled else peak_of(lambda: prepare(cell)())
+    return {"peak_bytes": peak, "source": "VmHWM above baseline", "live_bytes": live}
 
 
 def _resident(mark: str) -> int:
@@ -46,13 +48,18 @@ def _resident(mark: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def _on_cuda(cell: Cell) -> tuple[int, str]:
+def _on_cuda(cell: Cell) -> dict[str, int | str | None]:
     synchronize(cell)
+    torch.cuda.empty_cache()  # of the warm-up, or what is reserved would not show
     torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
+    allocated, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
     prepare(cell)()
     synchronize(cell)
-    return torch.cuda.max_memory_allocated() - before, "CUDA max allocated above baseline"
+    return {
+        "peak_bytes": torch.cuda.max_memory_allocated() - allocated,
+        "source": "CUDA max allocated above baseline",
+        "reserved_bytes": torch.cuda.max_memory_reserved() - reserved,
+    }
 
 
 if __name__ == "__main__":

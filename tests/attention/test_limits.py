@@ -7,7 +7,7 @@ from benchmarks.attention_cpu import block_operations
 from core.attention import chunked, eager
 from core.attention.bias import AlibiBias
 from core.attention.masks import AttentionMask
-from tests.measure.live_bytes import peak_of
+from core.measure.live_bytes import peak_of
 
 
 def peak(attend, length, mask, bias):

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from core.measure.cells import EncoderLayers, circumstances, kernel_operator, made, prepare
-from tests.measure.live_bytes import peak_of
+from core.measure.live_bytes import peak_of
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
