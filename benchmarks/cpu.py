@@ -1,6 +1,6 @@
 """Everything, on a CPU: `python -m benchmarks.cpu`, about 12 minutes on two quiet cores."""
 
-from benchmarks import ceilings, cells, generation, inference, tables, training
+from benchmarks import ceilings, cells, generation, inference, pages, tables, training
 from benchmarks.suite import Part, main
 
 PARTS: dict[str, Part] = {
@@ -14,6 +14,7 @@ PARTS: dict[str, Part] = {
     "memory": cells.memory,
     "article-a": tables.article_a,
     "article-d": tables.article_d,
+    "pages": pages.part,
 }
 DESCRIPTION = """\
 Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 12 minutes on

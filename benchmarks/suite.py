@@ -92,12 +92,15 @@ def main(title: str, parts: Mapping[str, Part], description: str, device: str, m
     path = Path(asked.out) / file_name(results)
     results = _continued(results, path)
     start = time.monotonic()
-    for name in chosen:
-        if (spent := time.monotonic() - start) > 60 * asked.minutes:
-            print(f"{name}: not measured, since {spent / 60:.1f} of {asked.minutes:g} minutes are over", file=sys.stderr)
-            continue
-        results = _with_part(results, name, parts[name], setting, path)
-        print(f"{name}: {time.monotonic() - start - spent:.0f} s", file=sys.stderr, flush=True)
+    try:
+        for name in chosen:
+            if (spent := time.monotonic() - start) > 60 * asked.minutes:
+                print(f"{name}: not measured, since {spent / 60:.1f} of {asked.minutes:g} minutes are over", file=sys.stderr)
+                continue
+            results = _with_part(results, name, parts[name], setting, path)
+            print(f"{name}: {time.monotonic() - start - spent:.0f} s", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted; what was measured until now is in {path}.json")
     print(budgets.table(results).as_markdown())
 
 
@@ -123,14 +126,17 @@ def _with_part(results: Recorded, name: str, part: Part, setting: Setting, path:
 
 
 def _continued(results: Recorded, path: Path) -> Recorded:
-    """With the tables of the same command of the same day, which parts that are measured now replace."""
-    json = path.with_name(f"{path.name}.json")
-    before = read_file(json) if json.is_file() else results
-    same = (before.command, before.versions, before.hardware) == (results.command, results.versions, results.hardware)
-    if not same:
+    """With the tables of the same command of the same day, which parts that are measured now replace.
+
+    Ends the program if the file holds those of another command or of other packages, which they would be mixed with.
+    """
+    written = path.with_name(f"{path.name}.json")
+    if not written.is_file():
         return results
-    notes = tuple(dict.fromkeys(before.notes + results.notes))
-    return replace(results, tables=before.tables, notes=notes)
+    before = read_file(written)
+    if (before.command, before.versions, before.hardware) != (results.command, results.versions, results.hardware):
+        sys.exit(f"{written}: got results of {before.command!r}, or of other packages or threads; choose another --out")
+    return replace(results, tables=before.tables, notes=tuple(dict.fromkeys(before.notes + results.notes)))
 
 
 def _arguments(parts: Mapping[str, Part], description: str, device: str, minutes: float) -> argparse.Namespace:

@@ -18,7 +18,7 @@ from core.recorded import Column, Table, markdown, read, read_file
 def part(name, *values):
     def run(setting):
         for value in values:
-            if isinstance(value, Exception):
+            if isinstance(value, BaseException):
                 raise value
             yield Table(name=name, caption="", columns=(Column(name="x"),), rows=((value,),))
 
@@ -54,8 +54,14 @@ def test_parts_are_measured_again_and_the_others_kept(run):
     run({"a": part("a", 1), "b": part("b", 2)})
     rows, _ = run({"a": part("a", 9), "b": part("b", 8)}, "--only", "b")
     assert rows == {"a": ((1,),), "b": ((8,),)}
-    rows, _ = run({"a": part("a", 9), "b": part("b", 8)}, "--only", "b", "--quick")
-    assert rows == {"b": ((8,),)}  # figures of other sizes are not put beside each other
+    with pytest.raises(SystemExit, match="got results of 'python -m benchmarks.x --device cpu', or of other"):
+        run({"b": part("b", 7)}, "--quick")
+
+
+def test_what_was_measured_before_an_interruption_is_kept(run, tmp_path):
+    with pytest.raises(SystemExit, match="interrupted; what was measured until now is in "):
+        run({"a": part("a", 1, KeyboardInterrupt()), "b": part("b", 2)})
+    assert [table.name for table in read(tmp_path)[0].tables] == ["a", "budgets"]
 
 
 def test_no_part_is_begun_when_time_is_over(run):

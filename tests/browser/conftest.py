@@ -33,12 +33,12 @@ class Server:
 
 
 @contextmanager
-def running(models: Path, log: Path) -> Iterator[Server]:
-    """The app as a person starts it, on a free port, until the block ends."""
+def running(models: Path, log: Path, script: str = "app.py") -> Iterator[Server]:
+    """The app, or another, as a person starts it, on a free port, until the block ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    argv = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    argv = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true", f"--server.port={port}"]
     environment = os.environ | {"ATTENTION_LAB_MODELS": str(models), "OMP_NUM_THREADS": "1"}
     with log.open("w") as output:
         process = subprocess.Popen(argv, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
