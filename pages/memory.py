@@ -2,20 +2,21 @@
 
 import streamlit as st
 
-from ui import loaders, measuring, panels
+from ui import controls, loaders, measuring, memory_panels, panels
 
-st.markdown(
-    "Naive attention (`eager`) keeps a weight for every pair of tokens: B × H × T × T numbers in each layer, for B reviews of "
-    "T tokens and H heads.  \n"
-    "Flash attention (`sdpa`) works them out block by block and keeps one number for each row, B × H × T: the same result, in "
-    "memory that grows with T and not with its square."
-)
-chosen = measuring.which(loaders.runs())
+if not controls.presenting():
+    st.markdown(
+        "Naive attention (`eager`) keeps a weight for every pair of tokens. Flash attention (`sdpa`) works them out block by "
+        "block and keeps one number for each row: the same result, in memory that grows with length and not with its square."
+    )
+id = measuring.which(loaders.runs())
 with panels.refusals():
-    if chosen is None:
-        config = measuring.choose()
-        measuring.start(config)
-        measuring.show(config, [])
-        measuring.cards(config)
+    if id is not None:
+        run = measuring.follow(id)
+        config, measured, missing = run.sweep, measuring.measured(run), measuring.missing(run)
     else:
-        measuring.follow(chosen)
+        run, config, measured, missing = None, measuring.choose(), [], "not measured yet"
+        measuring.start(config)
+    chosen = memory_panels.charts(config, measured)
+    if not controls.presenting():
+        memory_panels.below(config, measured, chosen, run, missing)

@@ -14,6 +14,11 @@ ALL = 0
 """Layers and heads count from 1 for people; 0 is all of them, averaged."""
 
 
+def presenting() -> bool:
+    """Whether the page is for a projector: no menu and no controls, `present=1` in its address."""
+    return st.query_params.get("present") == "1"
+
+
 def review() -> str:
     """The typed text, kept for the session. An example takes its place when its button is pressed."""
     text = st.text_area(
@@ -21,7 +26,7 @@ def review() -> str:
         key="inspect_review",
         persist_state="session",
         height=170,
-        placeholder="Type or paste a film review in English.",
+        placeholder="Type or paste a review, in the language that the models were trained on.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Inspect", type="primary", help="Ctrl+Enter in the text does the same.")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core import jobs, runs
 from core.config import RunConfig, SweepConfig
-from core.records import Failed, Queued
+from core.records import Failed, Interrupted, Queued
 from core.runs import Run
 from ui import panels
 
@@ -81,8 +81,8 @@ def is_asked_to_stop(run: Run) -> bool:
 
 
 def printed(run: Run) -> None:
-    """The end of what a run printed, without the reason of its failure, which stands above it."""
-    reason = run.last_event.reason if isinstance(run.last_event, Failed) else None
+    """The end of what a run printed, without the reason of its end, which stands above it."""
+    reason = run.last_event.reason if isinstance(run.last_event, Failed | Interrupted) else None
     lines = [line for line in jobs.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
     if lines:
         st.code("\n".join(lines), language=None, wrap_lines=True)

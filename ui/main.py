@@ -55,10 +55,13 @@ def home() -> None:
 HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
-page = st.navigation({"Attention lab": [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY]})
+presenting = st.query_params.get("present") == "1"  # on a projector
+pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY]
+page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
-st.title(shown.title)  # before the page's own imports, so that there is something to see at once
+if not presenting:
+    st.title(shown.title)  # before the page's own imports, so that there is something to see at once
 try:
     page.run()
 finally:  # a page may end early, by st.stop

@@ -1,75 +1,141 @@
 """Measured and predicted cells as tables and sentences."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pandas as pd
 
 from core.catalog import CARDS
 from core.config import LONGEST, SweepConfig
+from core.figures.memory import UNITS, Over
 from core.measure.predict import peak_bytes
-from core.measure.sweep import cell, cells
+from core.measure.sweep import cell, cells, contenders
 from core.records import Cell, CellMeasured
 
 NAIVE = "eager"
-"""The backend that the others are held against."""
+"""The kernel that the others are held against."""
 PER_OCTAVE = 4
 """Points of a predicted line between a length and its double."""
 MIB = 2**20
+EVEN = 0.05
+"""Shares of memory less apart than this are as much."""
+Pair = tuple[CellMeasured, CellMeasured]
+"""Naive attention and another kernel at one place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Along:
+    """What is looked at of a sweep: its lengths at one batch, or its batches at one length."""
+
+    over: Over
+    at: int
+
+    def here(self, measured: Sequence[CellMeasured]) -> list[CellMeasured]:
+        """The cells that lie along it."""
+        return [event for event in measured if getattr(event, "batch" if self.over == "length" else "length") == self.at]
+
+    def places(self, config: SweepConfig) -> list[int]:
+        """Of the sweep, in order."""
+        return sorted(config.lengths if self.over == "length" else config.batches)
+
+    def cell(self, config: SweepConfig, backend: str | None, place: int) -> Cell:
+        """The one at that place."""
+        length, batch = (place, self.at) if self.over == "length" else (self.at, place)
+        return cell(config, backend, length, batch)
+
+    def named(self, place: int) -> str:
+        """A place for sentences."""
+        return f"{place:,} {UNITS[self.over]}"
 
 
 def title(config: SweepConfig) -> str:
     """What a sweep measures, in a line."""
     layers = f"{config.n_layers} layer{'s' if config.n_layers > 1 else ''}"
+    again = ", checkpointing" if config.checkpointing else ""
     return (
-        f"{config.what}, batch {config.batches[0]}, {config.n_heads} × {config.d_head}, {layers}, {config.dtype}, "
-        f"{min(config.lengths):,} to {max(config.lengths):,} tokens"
+        f"{config.what}, batch {_range(config.batches)}, {config.n_heads} × {config.d_head}, {layers}, {config.dtype}{again}, "
+        f"{_range(config.lengths)} tokens"
     )
 
 
-def predicted(config: SweepConfig, longest: int | None = None) -> dict[str, dict[int, int]]:
-    """Predicted bytes of each backend, from the shortest length to the longest (of the sweep, or another one)."""
-    lengths = between(min(config.lengths), longest or max(config.lengths))
-    found = {name: {length: peak_bytes(cell(config, name, length)) for length in lengths} for name in config.backends}
-    return {
-        name: {length: n for length, n in values.items() if n is not None}
-        for name, values in found.items()
-    }  # fmt: skip
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def labels(config: SweepConfig) -> list[str]:
+    """What a sweep compares, as a legend says it."""
+    return [cell(config, backend, 1).label for backend in contenders(config)]
+
+
+def predicted(config: SweepConfig, along: Along, furthest: int | None = None) -> dict[str, dict[int, int]]:
+    """Predicted bytes of each kernel, from the first place to the last (of the sweep, or another one)."""
+    places = along.places(config)
+    drawn = between(places[0], furthest or places[-1])
+    found = {}
+    for backend in contenders(config):
+        at = {place: along.cell(config, backend, place) for place in drawn}
+        found[at[drawn[0]].label] = {place: n for place, each in at.items() if (n := peak_bytes(each)) is not None}
+    return found
 
 
 def between(first: int, last: int) -> list[int]:
-    """Lengths from first to last, evenly on a logarithmic axis."""
+    """Numbers from first to last, evenly on a logarithmic axis."""
     steps = range(16 * PER_OCTAVE + 1)
     return sorted({min(round(first * 2 ** (step / PER_OCTAVE)), last) for step in steps} | {last})
 
 
-def findings(config: SweepConfig, measured: Sequence[CellMeasured]) -> list[str]:
-    """What flash saves and what it costs at the longest length where both were measured, and where only one of them ran."""
-    by_cell = {(event.backend, event.length): event for event in measured}
+# Sentences
+
+
+def headline(config: SweepConfig, along: Along, measured: Sequence[CellMeasured]) -> str:
+    """How much memory the first other kernel saves where there is most to save: measured, or else predicted."""
+    others = _others(config)
+    for other in others:
+        for naive, flash in reversed(_pairs(config, along, other, measured)):
+            if naive.peak_bytes and flash.peak_bytes:
+                at = along.named(getattr(naive, along.over))
+                return f"Measured at {at}: {memory_sentence(NAIVE, other, naive.peak_bytes, flash.peak_bytes)}"
+    place = along.places(config)[-1]
+    found = {each.label: peak_bytes(each) for name in contenders(config) if (each := along.cell(config, name, place))}
+    naive_bytes = found.get(NAIVE)
+    for other in others:
+        if naive_bytes and (other_bytes := found[other]):
+            return f"Predicted at {along.named(place)}: {memory_sentence(NAIVE, other, naive_bytes, other_bytes)}"
+    return f"Choose {NAIVE} and another kernel to compare them."
+
+
+def _others(config: SweepConfig) -> list[str]:
+    return [label for label in labels(config) if label != NAIVE]
+
+
+def _pairs(config: SweepConfig, along: Along, other: str, measured: Sequence[CellMeasured]) -> list[Pair]:
+    found = {(event.label, getattr(event, along.over)): event for event in along.here(measured)}
+    both = [(found.get((NAIVE, place)), found.get((other, place))) for place in along.places(config)]
+    return [(naive, flash) for naive, flash in both if naive and flash]
+
+
+def findings(config: SweepConfig, along: Along, measured: Sequence[CellMeasured]) -> list[str]:
+    """What each other kernel costs in time, where it overtakes naive attention, and where only one of them ran."""
     said = []
-    for other in (name for name in config.backends if name != NAIVE):
-        both = [
-            (by_cell[NAIVE, length], by_cell[other, length])
-            for length in sorted(config.lengths)
-            if (NAIVE, length) in by_cell and (other, length) in by_cell
-        ]
-        said += _memory_findings(other, both) + _time_findings(other, both)
+    for other in _others(config):
+        both = _pairs(config, along, other, measured)
+        said += _time_findings(along, other, both) + _memory_findings(along, other, both)
     return said
 
 
-def _memory_findings(other: str, both: Sequence[tuple[CellMeasured, CellMeasured]]) -> list[str]:
-    known = [(naive, flash) for naive, flash in both if naive.peak_bytes and flash.peak_bytes]
+def _memory_findings(along: Along, other: str, both: Sequence[Pair]) -> list[str]:
+    known = [(getattr(naive, along.over), naive.peak_bytes / flash.peak_bytes) for naive, flash in both
+             if naive.peak_bytes and flash.peak_bytes]  # fmt: skip
+    saves = [place for place, ratio in known if ratio > 1 + EVEN]
     said = []
-    if known:
-        naive, flash = known[-1]
-        said.append(
-            f"At {naive.length:,} tokens " + memory_sentence(NAIVE, other, naive.peak_bytes or 0, flash.peak_bytes or 1)
-        )
+    if saves and saves[0] > known[0][0]:
+        said.append(f"In memory, {other} saves from {along.named(saves[0])} on; below, the two take as much.")
     alone = [flash for naive, flash in both if naive.why_not and flash.peak_bytes]
     if alone:
-        said.append(
-            f"At {alone[0].length:,} tokens {NAIVE} was not to be measured, {other} took {mib(alone[0].peak_bytes or 0)}."
-        )
+        at = along.named(getattr(alone[0], along.over))
+        said.append(f"At {at} {NAIVE} was not to be measured, {other} took {mib(alone[0].peak_bytes or 0)}.")
     return said
 
 
@@ -77,24 +143,53 @@ def memory_sentence(naive: str, other: str, naive_bytes: int, other_bytes: int) 
     """How two peaks compare."""
     ratio = naive_bytes / other_bytes
     sizes = f"{mib(naive_bytes)} against {mib(other_bytes)}"
-    if 0.95 < ratio < 1.05:
+    if abs(ratio - 1) < EVEN:
         return f"{naive} and {other} take as much memory: {sizes}."
+    if ratio < 1:
+        return f"{other} takes {1 / ratio:.1f} times the memory of {naive}: {mib(other_bytes)} against {mib(naive_bytes)}."
     return f"{naive} takes {ratio:.1f} times the memory of {other}: {sizes}."
 
 
-def _time_findings(other: str, both: Sequence[tuple[CellMeasured, CellMeasured]]) -> list[str]:
+def _time_findings(along: Along, other: str, both: Sequence[Pair]) -> list[str]:
     known = [(naive, flash) for naive, flash in both if naive.median_s and flash.median_s]
     if not known:
         return []
     ends = [known[-1]] if len(known) == 1 else [known[0], known[-1]]
-    verdicts = [f"at {naive.length:,} tokens {_faster(other, naive, flash)}" for naive, flash in ends]
-    return [f"In time, {' and '.join(verdicts)}."]
+    verdicts = [f"at {along.named(getattr(naive, along.over))} {_faster(other, naive, flash)}" for naive, flash in ends]
+    return [f"In time, {' and '.join(verdicts)}{_crossing(along, known)}."]
+
+
+def _crossing(along: Along, known: Sequence[Pair]) -> str:
+    """Between which places the other kernel becomes the faster one, to stay so."""
+    for (before, after), rest in zip(pairwise(known), range(1, len(known)), strict=True):
+        if verdict(*before) < 1 and all(verdict(*pair) == 1 for pair in known[rest:]):
+            first, last = (getattr(pair[0], along.over) for pair in (before, after))
+            return f"; it becomes the faster one between {first:,} and {along.named(last)}"
+    return ""
+
+
+def verdict(naive: CellMeasured, other: CellMeasured) -> int:
+    """1 if the other kernel is faster, -1 if it is slower, 0 where that is less than their runs vary."""
+    ours, theirs = other.median_s or 0.0, naive.median_s or 0.0
+    if abs(ours - theirs) <= ((other.spread_s or 0.0) + (naive.spread_s or 0.0)) / 2:
+        return 0
+    return 1 if ours < theirs else -1
+
+
+def unsure(config: SweepConfig, along: Along, measured: Sequence[CellMeasured]) -> set[tuple[str, int]]:
+    """Kernels and places where the time cannot be told from that of naive attention."""
+    return {
+        (other, getattr(naive, along.over))
+        for other in _others(config)
+        for naive, flash in _pairs(config, along, other, measured)
+        if naive.median_s and flash.median_s and verdict(naive, flash) == 0
+    }
 
 
 def _faster(other: str, naive: CellMeasured, flash: CellMeasured) -> str:
     ours, theirs = flash.median_s or 0.0, naive.median_s or 0.0
     times = f"{milliseconds(ours)} against {milliseconds(theirs)}"
-    if abs(ours - theirs) <= ((flash.spread_s or 0.0) + (naive.spread_s or 0.0)) / 2:
+    if verdict(naive, flash) == 0:
         return f"{other} and {NAIVE} cannot be told apart ({times}, less than their runs vary)"
     ratio = theirs / ours if ours < theirs else ours / theirs
     return f"{other} is {ratio:.1f} times {'faster' if ours < theirs else 'slower'} than {NAIVE} here ({times})"
@@ -110,14 +205,7 @@ def milliseconds(seconds: float) -> str:
     return f"{1e3 * seconds:,.0f} ms" if seconds >= 0.1 else f"{1e3 * seconds:.1f} ms"
 
 
-def prediction_finding(config: SweepConfig) -> str | None:
-    """The same of what was predicted, at the longest length; None where there are not two backends to compare."""
-    length = max(config.lengths)
-    found = {name: peak_bytes(cell(config, name, length)) for name in config.backends}
-    others = [name for name in config.backends if name != NAIVE]
-    if not others or found.get(NAIVE) is None or found[others[0]] is None:
-        return None
-    return f"Predicted at {length:,} tokens: " + memory_sentence(NAIVE, others[0], found[NAIVE] or 0, found[others[0]] or 1)
+# Tables
 
 
 def table(config: SweepConfig, measured: Sequence[CellMeasured], missing: str) -> pd.DataFrame:
@@ -136,41 +224,50 @@ def _row(each: Cell, event: CellMeasured | None, missing: str) -> dict[str, obje
     expected = peak_bytes(each)
     peak = None if event is None else event.peak_bytes
     return {
-        "backend": each.backend,
+        "kernel": each.label,
         "tokens": each.length,
-        "predicted MiB": None if expected is None else expected / MIB,
-        "measured MiB": None if peak is None else peak / MIB,
+        "batch": each.batch,
+        "predicted MiB": _mib(expected),
+        "measured MiB": _mib(peak),
         "prediction is off by": None if expected is None or not peak else 100 * (expected / peak - 1),
         "median ms": None if event is None or event.median_s is None else 1e3 * event.median_s,
         "spread ms": None if event is None or event.spread_s is None else 1e3 * event.spread_s,
         "runs": None if event is None else event.n_repeats or None,
         "why not": missing if event is None else event.why_not,
-        "kernel": None if event is None else event.kernel,
+        "operator": None if event is None else event.kernel,
         "memory read from": None if event is None else event.source,
+        "live tensors MiB": None if event is None else _mib(event.live_bytes),
+        "reserved MiB": None if event is None else _mib(event.reserved_bytes),
     }
 
 
-def cards(config: SweepConfig) -> pd.DataFrame:
+def _mib(n_bytes: int | None) -> float | None:
+    return None if n_bytes is None else n_bytes / MIB
+
+
+def cards(config: SweepConfig, along: Along) -> pd.DataFrame:
     """The longest length that fits on each card, as predicted; nothing where a card lacks what a backend needs."""
     on_card = replace(config, device="cuda")
     rows = []
     for card in CARDS.values():
         row: dict[str, object] = {"card": card.name}
-        for name in config.backends:
-            able = card.bfloat16 or config.dtype != "bfloat16" or name == NAIVE
-            row[name] = fits(on_card, name, card.memory_bytes) if able else "n/a: no fused kernel for bfloat16"
+        for backend in contenders(config):
+            able = card.bfloat16 or config.dtype == "float32" or backend in (NAIVE, None)
+            label = cell(on_card, backend, 1).label
+            row[label] = fits(on_card, backend, along, card.memory_bytes) if able else "n/a: no fused kernel for bfloat16"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def fits(config: SweepConfig, backend: str, n_bytes: int) -> str:
-    """The longest length whose predicted peak is within `n_bytes`."""
-    if peak_bytes(cell(config, backend, 1)) is None:
+def fits(config: SweepConfig, backend: str | None, along: Along, n_bytes: int) -> str:
+    """The longest length whose predicted peak is within `n_bytes`, at the batch that is looked at."""
+    batch = along.at if along.over == "length" else max(config.batches)
+    if peak_bytes(cell(config, backend, 1, batch)) is None:
         return "n/a: not predicted"
     low, high = 0, LONGEST + 1
     while high - low > 1:
         middle = (low + high) // 2
-        expected = peak_bytes(cell(config, backend, middle))
+        expected = peak_bytes(cell(config, backend, middle, batch))
         low, high = (middle, high) if expected is not None and expected <= n_bytes else (low, middle)
     return "none" if low == 0 else f"{LONGEST:,} and more" if low == LONGEST else f"up to {low:,}"
 

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
-from core.figures.memory import memory_by_length, memory_on_cards, time_by_length
+from core.figures.frame import projected
+from core.figures.memory import ATTENTION, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.records import CellMeasured
 
 MIB = 2**20
@@ -16,7 +19,7 @@ def measured(backend: str, length: int, **figures) -> CellMeasured:
 
 
 def test_what_is_predicted_is_told_from_what_is_measured():
-    figure = memory_by_length(PREDICTED, [measured("sdpa", 128)], log=True)
+    figure = memory_along("length", PREDICTED, [measured("sdpa", 128)], log=True)
     assert [(trace.name, trace.mode) for trace in figure.data] == [
         ("eager, predicted", "lines"), ("sdpa, predicted", "lines"), ("sdpa, measured", "markers"),
     ]  # fmt: skip
@@ -30,19 +33,19 @@ def test_what_is_predicted_is_told_from_what_is_measured():
 
 def test_a_cell_without_a_figure_has_no_point():
     cells = [measured("eager", 128), measured("eager", 512, peak_bytes=None, median_s=None, spread_s=None)]
-    assert list(memory_by_length(PREDICTED, cells, log=True).data[-1].x) == [128]
-    assert list(time_by_length(["eager", "sdpa"], cells, log=True).data[0].x) == [128]
-    assert len(time_by_length(["eager"], cells[1:], log=True).data) == 0
+    assert list(memory_along("length", PREDICTED, cells, log=True).data[-1].x) == [128]
+    assert list(time_along("length", ["eager", "sdpa"], cells, log=True).data[0].x) == [128]
+    assert len(time_along("length", ["eager"], cells[1:], log=True).data) == 0
 
 
 def test_bars_of_a_time_reach_from_its_fastest_run_to_its_slowest():
-    (points,) = time_by_length(["eager"], [measured("eager", 128)], log=False).data
+    (points,) = time_along("length", ["eager"], [measured("eager", 128)], log=False).data
     assert points.y[0] == pytest.approx(20) and 2 * points.error_y.array[0] == pytest.approx(4)
 
 
 @pytest.mark.parametrize("log", [True, False])
 def test_axes_hold_every_length(log):
-    figure = memory_by_length(PREDICTED, [], log=log)
+    figure = memory_along("length", PREDICTED, [], log=log)
     low, high = figure.layout.xaxis.range
     assert (10**low, 10**high) == pytest.approx((128 / 1.15, 512 * 1.15)) if log else (low, high) == (0, 512 * 1.05)
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == ("log" if log else "linear")
@@ -57,3 +60,40 @@ def test_a_card_is_a_level_line_under_its_name():
     assert [text for text in one.text if text] == ["A &lt;b&gt;card&lt;/b&gt;"]
     assert one.text.index("A &lt;b&gt;card&lt;/b&gt;") != other.text.index("another")
     assert not one.showlegend
+
+
+def test_a_chart_goes_along_batches_as_well():
+    cells = [replace(measured("sdpa", 128), batch=batch) for batch in (1, 4)]
+    figure = memory_along("batch", {"sdpa": {1: MIB, 4: 4 * MIB}}, cells, log=True)
+    assert list(figure.data[1].x) == [1, 4] and figure.layout.xaxis.title.text == "reviews at once"
+    assert list(time_along("batch", ["sdpa"], cells, log=True).data[0].x) == [1, 4]
+
+
+def test_a_difference_within_the_spread_stands_in_a_ring():
+    cells = [measured("sdpa", 128), measured("sdpa", 512, median_s=0.05)]
+    *_, rings = time_along("length", ["sdpa"], cells, unsure={("sdpa", 512)}, log=True).data
+    assert (list(rings.x), list(rings.y)) == ([512], [50]) and rings.name == "no difference that shows"
+    assert len(time_along("length", ["sdpa"], cells, log=True).data) == 1
+
+
+def test_squares_are_to_scale_and_one_number_a_row_stands_beside():
+    figure = score_matrices([512, 1024, 128], tile=256)
+    squares, tile, rows = figure.data[:3], figure.data[3], figure.data[4]
+    assert [max(square.x) - min(square.x) for square in squares] == [1024, 512, 128]
+    assert all(max(square.y) - min(square.y) == max(square.x) for square in squares)
+    assert max(tile.x) == max(tile.y) == 256 and max(rows.y) == 1024 and len(set(rows.x)) == 1
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert "1,024 × 1,024: 4 MiB" == squares[0].name and "4 KiB" in figure.layout.annotations[0].text
+
+
+def test_parts_are_stacked_and_attention_has_its_colour():
+    own = {"weights": MIB, ATTENTION: 6 * MIB}
+    weights, attention, more = breakdown({"eager": own, "sdpa": {"weights": MIB, "more": 2 * MIB}}).data
+    assert list(weights.x) == [1, 1] and list(attention.x) == [6, 0] and list(more.x) == [0, 2]
+    assert attention.marker.color not in (weights.marker.color, more.marker.color) and attention.name == ATTENTION
+
+
+def test_a_projector_gets_larger_signs():
+    figure = projected(memory_along("length", PREDICTED, [measured("eager", 128)], log=True))
+    assert figure.data[0].line.width == 4 and figure.data[2].marker.size == 16
+    assert figure.layout.legend.font.size == figure.layout.xaxis.tickfont.size == 20

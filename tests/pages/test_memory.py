@@ -8,11 +8,17 @@ from core import jobs, runs
 from core.catalog import CARDS
 from core.config import SweepConfig
 from core.measure.predict import peak_bytes
+from core.measure.roofline import attention_work
 from core.measure.sweep import cell, cells
-from core.records import Cancelled, CellMeasured, Failed, Finished, Queued, Started
-from ui import memory
+from core.records import Cancelled, Ceilings, CellMeasured, Failed, Finished, Queued, Started
+from ui import measuring, memory, memory_panels, memory_why
+from ui.memory import MIB, Along
 
 CONFIG = SweepConfig(lengths=(128, 512), batches=(2,), n_heads=4, d_head=16, device="cpu")
+LENGTHS = Along(over="length", at=2)
+CEILINGS = Ceilings(
+    device="cpu", dtype="float32", operations_per_s=1e11, bytes_per_s=1e10, hardware="<b>EPYC</b>", date="2026-11-30"
+)
 
 
 def event(number: int, **figures) -> CellMeasured:
@@ -57,17 +63,39 @@ def page(first_page, root):
 
 
 def said(page) -> str:
-    return " ".join(element.value for kind in (page.markdown, page.info, page.error, page.caption) for element in kind)
+    """All that is said, without the escapes of Markdown."""
+    kinds = (page.subheader, page.markdown, page.info, page.error, page.caption)
+    return " ".join(element.value for kind in kinds for element in kind).replace("\\", "")
+
+
+def charts(page) -> dict[str, list[str]]:
+    """The names of the lines of each chart, by the end of its key."""
+    specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    return {spec["layout"]["yaxis"].get("title", {}).get("text", "?"): [t.get("name") for t in spec["data"]] for spec in specs}
+
+
+def button(page, label: str):
+    return next(button for button in page.button if button.label == label)
+
+
+def pills(page, key: str):
+    return next(group for group in page.get("button_group") if group.key == key)
 
 
 # Sentences and tables
 
 
-def test_the_finding_says_how_much_memory_and_time():
-    first, second = memory.findings(CONFIG, ALL)
+def test_the_headline_says_how_much_memory_and_whether_it_was_measured():
     ratio = peak_bytes(cell(CONFIG, "eager", 512)) / peak_bytes(cell(CONFIG, "sdpa", 512))
-    assert first.startswith(f"At 512 tokens eager takes {ratio:.1f} times the memory of sdpa: ")
-    assert second == (
+    told = f"at 512 tokens: eager takes {ratio:.1f} times the memory of sdpa: "
+    assert memory.headline(CONFIG, LENGTHS, ALL).startswith(f"Measured {told}")
+    assert memory.headline(CONFIG, LENGTHS, []).startswith(f"Predicted {told}")
+    assert memory.headline(CONFIG, LENGTHS, ALL[:2]).startswith("Measured at 128 tokens: ")
+    assert "Choose eager and another" in memory.headline(replace(CONFIG, backends=("sdpa",)), LENGTHS, [])
+
+
+def test_the_finding_says_how_much_time():
+    assert memory.findings(CONFIG, LENGTHS, ALL)[0] == (
         "In time, at 128 tokens sdpa is 2.0 times faster than eager here (640 ms against 1,280 ms) and "
         "at 512 tokens sdpa is 2.0 times faster than eager here (2,560 ms against 5,120 ms)."
     )
@@ -75,19 +103,37 @@ def test_the_finding_says_how_much_memory_and_time():
 
 def test_slower_is_called_slower_and_what_varies_more_is_not_called_a_difference():
     slower = [event(0, median_s=0.01, spread_s=0.001), event(1, median_s=0.03, spread_s=0.001)]
-    assert "sdpa is 3.0 times slower than eager here (30.0 ms against 10.0 ms)" in memory.findings(CONFIG, slower)[1]
+    assert "sdpa is 3.0 times slower than eager here (30.0 ms against 10.0 ms)" in memory.findings(CONFIG, LENGTHS, slower)[0]
+    assert memory.unsure(CONFIG, LENGTHS, slower) == set()
     noisy = [event(0, median_s=0.01, spread_s=0.04), event(1, median_s=0.03, spread_s=0.01)]
-    assert "cannot be told apart" in memory.findings(CONFIG, noisy)[1]
+    assert "cannot be told apart" in memory.findings(CONFIG, LENGTHS, noisy)[0]
+    assert memory.unsure(CONFIG, LENGTHS, noisy) == {("sdpa", 128)}
 
 
-def test_as_much_memory_is_not_called_a_saving():
+@pytest.mark.parametrize("spread", [0.0, 9.0])
+def test_where_one_overtakes_the_other_is_said(spread):
+    slower = [event(0, median_s=1.0), event(1, median_s=1.5, spread_s=spread)]
+    crossing = "; it becomes the faster one between 128 and 512 tokens."
+    assert memory.findings(CONFIG, LENGTHS, [*slower, *ALL[2:]])[0].endswith(crossing)
+    assert not memory.findings(CONFIG, LENGTHS, ALL)[0].endswith(crossing)
+    back = [*ALL[:2], event(2, median_s=1.0), event(3, median_s=1.5)]
+    assert not any("becomes the faster" in sentence for sentence in memory.findings(CONFIG, LENGTHS, back))
+
+
+def test_from_where_on_memory_is_saved_is_said():
+    even = [event(0, peak_bytes=100 * MIB), event(1, peak_bytes=99 * MIB), *ALL[2:]]
+    told = "In memory, sdpa saves from 512 tokens on; below, the two take as much."
+    assert told in memory.findings(CONFIG, LENGTHS, even) and told not in memory.findings(CONFIG, LENGTHS, ALL)
+
+
+def test_as_much_memory_is_not_called_a_saving_nor_is_more():
     assert memory.memory_sentence("eager", "sdpa", 104, 100).startswith("eager and sdpa take as much memory")
+    assert memory.memory_sentence("eager", "bilstm", 100, 200).startswith("bilstm takes 2.0 times the memory of eager: ")
 
 
 def test_where_only_flash_ran_the_finding_says_so():
     gone = event(2, peak_bytes=None, median_s=None, why_not="does not fit: needs about 9.0 GiB")
-    found = memory.findings(CONFIG, [ALL[0], ALL[1], gone, ALL[3]])
-    assert any(sentence.startswith("At 128 tokens eager takes") for sentence in found)
+    found = memory.findings(CONFIG, LENGTHS, [ALL[0], ALL[1], gone, ALL[3]])
     assert any(sentence.startswith("At 512 tokens eager was not to be measured, sdpa took") for sentence in found)
 
 
@@ -106,24 +152,80 @@ def test_what_was_measured_on_another_device_stays_there():
 
 @pytest.mark.parametrize("backend", ["eager", "sdpa"])
 def test_the_longest_that_fits_fits_and_one_more_does_not(backend):
-    free = 10 * 2**20
-    length = int(memory.fits(CONFIG, backend, free).removeprefix("up to ").replace(",", ""))
+    free = 10 * MIB
+    length = int(memory.fits(CONFIG, backend, LENGTHS, free).removeprefix("up to ").replace(",", ""))
     assert peak_bytes(cell(CONFIG, backend, length)) <= free < peak_bytes(cell(CONFIG, backend, length + 1))
-    assert memory.fits(CONFIG, backend, 0) == "none"
-    assert memory.fits(CONFIG, backend, 2**60) == "65,536 and more"
+    assert memory.fits(CONFIG, backend, LENGTHS, 0) == "none"
+    assert memory.fits(CONFIG, backend, LENGTHS, 2**60) == "65,536 and more"
 
 
 def test_cards_without_a_kernel_for_bfloat16_promise_nothing():
-    frame = memory.cards(replace(CONFIG, dtype="bfloat16")).set_index("card")
+    frame = memory.cards(replace(CONFIG, dtype="bfloat16"), LENGTHS).set_index("card")
     assert frame.loc["T4 16 GB", "sdpa"].startswith("n/a") and not frame.loc["T4 16 GB", "eager"].startswith("n/a")
     assert not frame.loc["A100 80 GB", "sdpa"].startswith("n/a")
     assert list(frame.index) == [card.name for card in CARDS.values()]
 
 
-def test_predicted_lines_reach_from_the_first_length_to_the_last():
+def test_predicted_lines_reach_from_the_first_place_to_the_last():
     assert memory.between(100, 1000)[0] == 100 and memory.between(100, 1000)[-1] == 1000
-    assert list(memory.predicted(CONFIG)["eager"])[-1] == 512
+    assert list(memory.predicted(CONFIG, LENGTHS)["eager"])[-1] == 512
     assert memory.between(7, 7) == [7]
+    several = replace(CONFIG, batches=(2, 8))
+    found = memory.predicted(several, Along(over="batch", at=128))["eager"]
+    assert found[8] == peak_bytes(replace(cell(CONFIG, "eager", 128), batch=8)) and min(found) == 2
+
+
+def test_a_batch_and_a_length_are_two_ways_through_one_sweep():
+    other = [replace(one, batch=8) for one in ALL]
+    assert LENGTHS.here([*ALL, *other]) == ALL
+    assert [one.batch for one in Along(over="batch", at=512).here([*ALL, *other])] == [2, 2, 8, 8]
+    assert "at 8 reviews at once sdpa is" in " ".join(
+        memory.findings(replace(CONFIG, batches=(2, 8)), Along(over="batch", at=512), [*ALL, *other])
+    )
+
+
+# Why, and what fits
+
+
+def test_the_matrices_of_a_cell_are_counted():
+    told = memory_why.matrix_sentence(replace(CONFIG, n_layers=3), LENGTHS)
+    assert "512 × 512. There are 24 such matrices" in told and told.endswith(f"{4 * 24 * 512**2 // MIB} MiB.")
+
+
+def test_what_moves_is_compared_and_what_a_kernel_waits_for_is_said():
+    work = memory_why.work(CONFIG, LENGTHS, 512)
+    ratio = attention_work(cell(CONFIG, "eager", 512)).bytes_moved / attention_work(cell(CONFIG, "sdpa", 512)).bytes_moved
+    assert f"eager moves {ratio:.1f} times the bytes of sdpa" in memory_why.work_sentence(work)
+    slow = replace(CEILINGS, bytes_per_s=1.0)
+    frame = memory_why.work_table(work, slow, LENGTHS, 512, ALL)
+    assert frame["waits for"].tolist() == ["memory"] * 2 and frame["whole cell measured, ms"].tolist() == [
+        "5,120.00",
+        "2,560.00",
+    ]
+    fast = memory_why.work_table(work, replace(CEILINGS, bytes_per_s=1e30), LENGTHS, 512, [])
+    assert fast["waits for"].tolist() == ["arithmetic"] * 2 and set(fast["whole cell measured, ms"]) == {"n/a"}
+    assert "waits for" not in memory_why.work_table(work, None, LENGTHS, 512, []).columns
+
+
+def test_parts_of_a_peak_are_all_of_it():
+    for label, parts in memory_why.parts(CONFIG, LENGTHS, 512).items():
+        assert sum(parts.values()) == peak_bytes(cell(CONFIG, label, 512))
+
+
+def test_the_largest_batch_stands_beside_the_rule_of_thumb(monkeypatch):
+    monkeypatch.setattr("ui.memory_why.device_memory", lambda device: 2 * 10**9)
+    here = memory_why.largest_batches(CONFIG, 512).iloc[0]
+    assert here["rule of thumb"] == f"{10**9 // (512 * 64 * 32):,}"
+    batch = int(here["eager, predicted"].replace(",", ""))
+    at = [peak_bytes(replace(cell(CONFIG, "eager", 512), batch=n)) for n in (batch, batch + 1)]
+    assert at[0] <= 2 * 10**9 < at[1]
+
+
+def test_what_this_machine_showed_of_a_batch_is_said():
+    refused = replace(ALL[2], batch=64, peak_bytes=None, why_not="does not fit: needs about 9.0 GiB")
+    told = memory_why.batches_measured(CONFIG, 512, [*ALL, refused])
+    assert told[0].startswith("Measured here: eager ran at batch 2 with ") and ", predicted " in told[0]
+    assert told[1] == "eager at batch 64 does not fit: needs about 9.0 GiB." and len(told) == 3
 
 
 # The page
@@ -133,78 +235,143 @@ def test_before_anything_is_measured_the_prediction_is_there(page):
     page.run()
     assert not page.exception
     assert page.title[0].value == "Memory"
-    assert "Predicted at 2,048 tokens: eager takes" in said(page).replace("\\", "")
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
-    assert [trace["name"] for trace in figure["data"]] == ["eager, predicted", "sdpa, predicted"]
+    assert "Predicted at 2,048 tokens: eager takes" in page.subheader[0].value.replace("\\", "")
+    assert charts(page)["peak memory (MiB)"] == ["eager, predicted", "sdpa, predicted"]
     assert "Time is measured, never predicted" in said(page)
-    assert page.dataframe[0].value["card"].tolist() == [card.name for card in CARDS.values()]
 
 
 def test_every_control_is_in_the_sweep_that_is_started_and_in_the_address(page, launched, root):
     page.run()
-    page.selectbox(key="memory_what").set_value("forward")
+    pills(page, "memory_what").set_value("forward")
     page.selectbox(key="memory_dtype").set_value("bfloat16")
-    for knob, value in (("batch", 3), ("n_heads", 5), ("d_head", 24), ("n_layers", 2)):
+    for knob, value in (("n_heads", 5), ("d_head", 24), ("n_layers", 2)):
         page.number_input(key=f"memory_{knob}").set_value(value)
-    page.get("button_group")[0].set_value([64, 256])
+    page.toggle(key="memory_bilstm").set_value(True)
+    pills(page, "memory_lengths").set_value([64, 256])
+    pills(page, "memory_batches").set_value([4, 16])
     page.run()
-    page.button[0].click().run()
+    button(page, "Measure").click().run()
     assert not page.exception
     ((argv, folder, title, config),) = launched
     assert config == SweepConfig(
-        lengths=(64, 256), what="forward", batches=(3,), n_heads=5, d_head=24, n_layers=2, dtype="bfloat16", device="cpu"
-    )
+        networks=("encoder", "bilstm"), lengths=(64, 256), what="forward", batches=(4, 16), n_heads=5, d_head=24, n_layers=2,
+        dtype="bfloat16", device="cpu",
+    )  # fmt: skip
     assert argv[:2] == ["measure", "sweep"] and folder.parent == root
-    assert title == "forward, batch 3, 5 × 24, 2 layers, bfloat16, 64 to 256 tokens"
+    assert title == "forward, batch 4 to 16, 5 × 24, 2 layers, bfloat16, 64 to 256 tokens"
+
+
+def test_checkpointing_is_asked_for_by_its_name(page, launched):
+    page.run()
+    page.toggle(key="memory_checkpointing").set_value(True).run()
+    button(page, "Measure").click().run()
+    assert launched[0][3].checkpointing and "checkpointing" in launched[0][2]
 
 
 def test_a_kernel_that_cannot_run_here_says_why(page, launched):
     page.run()
-    page.get("button_group")[1].set_value(["chunked", "varlen", "sdpa", "flex"]).run()
+    pills(page, "memory_backends").set_value(["chunked", "varlen", "sdpa", "flex"]).run()
     assert not page.exception
-    told = said(page).replace("\\", "")
+    told = said(page)
     assert "varlen: it runs on cuda alone, not on cpu; use 'eager' or 'sdpa'." in told
     assert "flex: it has no backward pass on cpu" in told and "chunked:" not in told
-    page.button[0].click().run()
+    button(page, "Measure").click().run()
     assert launched[0][3].backends == ("sdpa", "chunked", "flex", "varlen")
 
 
-def test_no_kernel_is_asked_for_in_words(page):
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("memory_backends", "choose at least one kernel, or a BiLSTM"),
+        ("memory_lengths", "choose at least one number of tokens"),
+        ("memory_batches", "choose at least one number of reviews"),
+    ],
+)
+def test_nothing_chosen_is_asked_for_in_words(page, key, told):
     page.run()
-    page.get("button_group")[1].set_value([]).run()
+    pills(page, key).set_value([]).run()
     assert not page.exception
-    assert "choose at least one kernel" in said(page)
+    assert told in said(page)
 
 
 def test_one_form_starts_one_run_however_often_it_is_pressed(page, launched):
     page.run()
     token = page.session_state["memory_token"]
-    page.button[0].click().run()
+    button(page, "Measure").click().run()
     assert launched[0][1].name == token != page.session_state["memory_token"]
     assert page.query_params["memory_run"] in (token, [token])
 
 
-def test_no_length_is_asked_for_in_words(page):
-    page.run()
-    page.get("button_group")[0].set_value([]).run()
-    assert not page.exception
-    assert "choose at least one number of tokens" in said(page)
-
-
 def test_a_finished_sweep_is_found_again_by_its_address(page, root):
-    write(root, "a", Started(device="cpu"), *ALL, Finished())
+    write(root, "a", Started(device="cpu"), CEILINGS, *ALL, Finished())
     page.query_params["memory_run"] = "a"
     page.run()
     assert not page.exception
-    assert "At 512 tokens eager takes" in said(page)
-    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
-    assert [trace["name"] for trace in charts[0]["data"]] == [
-        f"{name}, {how}" for how in ("predicted", "measured") for name in ("eager", "sdpa")
-    ]
-    assert [trace["name"] for trace in charts[1]["data"]] == ["eager, measured", "sdpa, measured"]
+    assert "Measured at 512 tokens: eager takes" in said(page)
+    drawn = charts(page)
+    assert drawn["peak memory (MiB)"] == [f"{name}, {how}" for how in ("predicted", "measured") for name in ("eager", "sdpa")]
+    assert drawn["time of one run (ms)"] == ["eager, measured", "sdpa, measured"]
+    assert drawn["billion operations a second"] == ["this machine, measured", "eager, at best", "sdpa, at best"]
+    assert "<b>EPYC</b>" in said(page) and "\\<b\\>EPYC" in " ".join(caption.value for caption in page.caption)
+
+
+def test_charts_of_several_batches_go_along_either(page, root):
+    config = replace(CONFIG, batches=(2, 4))
+    write(root, "a", Started(device="cpu"), *ALL, *(replace(one, batch=4) for one in ALL), Finished(), config=config)
+    page.query_params["memory_run"] = "a"
+    page.run()
+    assert "at 512 tokens" in said(page) and page.selectbox(key="memory_at_batch").value == 4
+    pills(page, "memory_over").set_value("reviews at once").run()
+    assert not page.exception
+    assert page.selectbox(key="memory_at_length").value == 512 and "Measured at 4 reviews at once" in said(page)
+
+
+def tab(page, root, name: str):
+    write(root, "a", Started(device="cpu"), *ALL, Finished())
+    page.query_params["memory_run"] = "a"
+    page.query_params["memory_tab"] = name
+    page.run()
+    assert not page.exception
+    return page
+
+
+def test_a_tab_says_where_the_bytes_are(page, root):
+    drawn = charts(tab(page, root, "Where the bytes are"))
+    assert "attention weights kept" in drawn["?"] and "Predicted at 512 tokens" in said(page)
+
+
+def test_a_tab_says_what_fits(page, root):
+    frames = [frame.value for frame in tab(page, root, "What fits").dataframe]
+    assert frames[0]["device"].tolist()[1:] == frames[1]["card"].tolist() == [card.name for card in CARDS.values()]
+    assert "Measured here: sdpa ran at batch 2" in said(page) and "All predicted, none measured there" in said(page)
+
+
+def test_a_tab_has_every_figure_to_take_away(page, root):
+    tab(page, root, "All figures")
     assert page.dataframe[0].value["measured MiB"].notna().all()
-    assert "\\<b\\>EPYC" in said(page)
     assert "measure sweep" in page.code[0].value
+    assert [each.proto.label for each in page.get("download_button")] == ["Download CSV", "Download HTML"]
+    link = next(link for link in page.get("page_link") if link.proto.label == "Present")
+    assert "memory_run=a" in link.proto.query_string and "present=1" in link.proto.query_string
+
+
+def test_a_file_to_take_away_needs_nothing_else():
+    frame = memory.table(CONFIG, ALL, "")
+    text = memory_panels.as_html(CONFIG, ALL, LENGTHS, frame, "python -m core <x>")
+    assert "Measured at 512 tokens" in text and "&lt;b&gt;EPYC&lt;/b&gt;" in text and "python -m core &lt;x&gt;" in text
+    assert "<script src" not in text and "<b>EPYC</b>" not in text.replace("\\u003c", "<")
+
+
+def test_a_projector_sees_a_sentence_and_charts_and_nothing_to_press(page, root):
+    write(root, "a", Started(device="cpu"), *ALL, Finished())
+    page.query_params["present"] = "1"
+    page.run()
+    assert not page.exception
+    assert "Measured at 512 tokens" in page.title[0].value and set(charts(page)) == {
+        "peak memory (MiB)",
+        "time of one run (ms)",
+    }
+    assert not [*page.button, *page.selectbox, *page.toggle, *page.number_input, *page.get("button_group"), *page.caption]
 
 
 @pytest.mark.parametrize(
@@ -215,16 +382,25 @@ def test_a_finished_sweep_is_found_again_by_its_address(page, root):
         (None, "The run is interrupted: its process ended without a word.", "not measured: the run ended before"),
     ],
 )
-def test_a_sweep_that_ended_early_says_so_and_keeps_what_it_has(page, root, last, told, missing):
+def test_a_sweep_that_ended_early_says_so_keeps_what_it_has_and_goes_on(page, root, monkeypatch, last, told, missing):
+    resumed = []
+    monkeypatch.setattr(jobs, "resume", resumed.append)
     folder = write(root, "a", Started(device="cpu"), ALL[0], *([last] if last else []))
     (folder / "log.txt").write_text("at work\nthe end of it\n")
-    page.query_params["memory_run"] = "a"
+    page.query_params["memory_run"], page.query_params["memory_tab"] = "a", "All figures"
     page.run()
     assert not page.exception
-    assert told in said(page).replace("\\", "")
+    assert told in said(page)
     assert page.dataframe[0].value["why not"].tolist()[1:] == [missing] * 3
     assert ("the end of it" in page.code[0].value) == (not isinstance(last, Cancelled))
-    assert not page.button  # nothing to stop
+    assert [each.label for each in page.button] == ["Resume"]
+    page.button[0].click().run()
+    assert resumed == [folder] and not page.exception
+
+
+def test_a_sweep_that_went_on_has_each_cell_once(root):
+    write(root, "a", Started(device="cpu"), ALL[0], replace(ALL[0], median_s=9.0), Finished())
+    assert measuring.measured(runs.read("a")) == [replace(ALL[0], median_s=9.0)]
 
 
 def test_a_living_sweep_says_how_far_it_is_and_can_be_stopped(page, root):

@@ -1,0 +1,212 @@
+"""What a sweep shows: its sentence and two charts, and behind tabs the reasons, what fits elsewhere and all figures."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.config import LONGEST, SweepConfig
+from core.curves import last
+from core.evaluation.writing import csv_for_excel
+from core.figures import report
+from core.figures.frame import projected
+from core.figures.memory import UNITS, breakdown, memory_along, memory_on_cards, score_matrices, time_along
+from core.figures.roofline import roofline
+from core.measure.operators import TILE
+from core.records import Ceilings, CellMeasured
+from core.runs import Run
+from ui import controls, markdown, memory, memory_why, panels, recorded
+from ui.memory import Along
+
+HOW = (
+    "Dotted lines are predicted, by counting tensors; points are measured, each in a process of its own. Time is the median of "
+    "five runs and more, its bar the spread between them; a point in a ring differs from eager by less than that."
+)
+COLUMNS = {
+    "predicted MiB": st.column_config.NumberColumn(format="%,.1f"),
+    "measured MiB": st.column_config.NumberColumn(format="%,.1f"),
+    "live tensors MiB": st.column_config.NumberColumn(format="%,.1f", help="A second source on a CPU, counted by operator."),
+    "reserved MiB": st.column_config.NumberColumn(format="%,.1f", help="What PyTorch took of a GPU, with what it keeps spare."),
+    "prediction is off by": st.column_config.NumberColumn(format="%+.1f%%"),
+    "median ms": st.column_config.NumberColumn(format="%,.2f"),
+    "spread ms": st.column_config.NumberColumn(format="%,.2f", help="From the fastest run to the slowest."),
+}
+
+
+def along(config: SweepConfig) -> Along:
+    """What the charts go along; asked only where a sweep has several lengths and several batches."""
+    asked, silent = st.query_params, controls.presenting()
+    over, at = ("length", config.batches) if len(config.lengths) > 1 or len(config.batches) == 1 else ("batch", config.lengths)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if len(config.lengths) > 1 and len(config.batches) > 1:
+            units = list(UNITS.values())
+            unit = asked.get("memory_over") if silent else st.segmented_control(
+                "Charts go along", units, default=units[0], required=True, key="memory_over", bind="query-params"
+            )  # fmt: skip
+            over = "batch" if unit == UNITS["batch"] else "length"
+            at = config.batches if over == "length" else config.lengths
+        if len(at) == 1:
+            return Along(over=over, at=at[0])
+        label, key = ("Reviews at once", "memory_at_batch") if over == "length" else ("Tokens of a review", "memory_at_length")
+        options = sorted(at)
+        if silent:
+            return Along(over=over, at=next((n for n in options if str(n) == asked.get(key)), options[-1]))
+        return Along(over=over, at=st.selectbox(label, options, len(options) - 1, key=key, bind="query-params", width=200))
+
+
+def charts(config: SweepConfig, measured: Sequence[CellMeasured]) -> Along:
+    """The sentence and both charts; returns what they go along."""
+    chosen = along(config)
+    here = chosen.here(measured)
+    say = st.title if controls.presenting() else st.subheader
+    say(markdown.literal(memory.headline(config, chosen, here)), anchor=False)
+    log = _log()
+    with st.grid(2, min_column_width=340, gap="medium") as places:
+        for name, figure in figures(config, chosen, here, log).items():
+            with places.cell():
+                st.markdown(f"**{name}**")
+                _draw(name, figure, chosen)
+        if not any(event.median_s for event in here):
+            with places.cell():
+                st.markdown("**Time**")
+                st.info("Time is measured, never predicted: nothing has been measured yet.")
+    return chosen
+
+
+def _log() -> bool:
+    if controls.presenting():
+        return st.query_params.get("memory_log") != "false"
+    return st.toggle("Logarithmic axes", value=True, key="memory_log", bind="query-params")
+
+
+def figures(config: SweepConfig, chosen: Along, here: Sequence[CellMeasured], log: bool) -> dict[str, go.Figure]:
+    """The charts by their titles; time only where some was measured."""
+    found = {"Peak memory": memory_along(chosen.over, memory.predicted(config, chosen), here, log=log)}
+    if any(event.median_s for event in here):
+        unsure = memory.unsure(config, chosen, here)
+        found["Time"] = time_along(chosen.over, memory.labels(config), here, unsure=unsure, log=log)
+    return found
+
+
+def _draw(name: str, figure: go.Figure, chosen: Along) -> None:
+    shown = projected(figure) if controls.presenting() else figure
+    panels.chart(shown, key=f"memory_chart_{name}", alt=f"{name} by {UNITS[chosen.over]}, predicted and measured")
+
+
+def notes(measured: Sequence[CellMeasured]) -> list[str]:
+    """How to read the figures, and on what they were measured."""
+    machines = dict.fromkeys(event.hardware for event in measured if event.hardware)
+    return [HOW, f"Measured on {', '.join(machines)}."] if machines else [HOW]
+
+
+def below(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, run: Run | None, missing: str) -> None:
+    """Everything else, one tab open at a time."""
+    _listed(memory.findings(config, chosen, measured))
+    st.caption(markdown.literal(" ".join(notes(measured))))
+    parts = {
+        "Why": partial(why, config, measured, chosen, run),
+        "Where the bytes are": partial(bytes_by_part, config, chosen),
+        "What fits": partial(cards, config, measured, chosen),
+        "All figures": partial(all_figures, config, measured, chosen, run, missing),
+        "Recorded": recorded.show,
+    }
+    for tab, draw in zip(st.tabs(list(parts), key="memory_tab", bind="query-params"), parts.values(), strict=True):
+        if tab.open:
+            with tab, panels.refusals():
+                draw()
+
+
+def _listed(sentences: Sequence[str]) -> None:
+    if sentences:
+        st.markdown("\n".join(f"- {markdown.literal(sentence)}" for sentence in sentences))
+
+
+def why(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, run: Run | None) -> None:
+    """The matrix that naive attention keeps, and the bytes that it moves."""
+    st.markdown(f"**What a head keeps of one review**: {markdown.literal(memory_why.matrix_sentence(config, chosen))}")
+    panels.chart(score_matrices(config.lengths, TILE), key="memory_matrices", alt="The weights of a head, drawn to scale")
+    st.caption(
+        "To scale, in float32. Naive attention keeps a square for each head, review and layer; flash attention works on tiles, "
+        f"such as the filled one of {TILE} × {TILE}, and keeps none."
+    )
+    place = chosen.places(config)[-1]
+    work = memory_why.work(config, chosen, place)
+    if not work:
+        return
+    st.markdown(f"**What attention moves** at {chosen.named(place)}: {markdown.literal(memory_why.work_sentence(work))}")
+    ceilings = None if run is None else last(run.events, Ceilings)
+    if ceilings is not None:
+        each = {label: (one.operations, one.bytes_moved) for label, one in work.items()}
+        panels.chart(roofline(each, ceilings), key="memory_roofline", alt="Operations a second that each kernel could reach")
+    st.dataframe(memory_why.work_table(work, ceilings, chosen, place, measured), hide_index=True, key="memory_work")
+    st.caption(markdown.literal(memory_why.work_note(ceilings)))
+
+
+def bytes_by_part(config: SweepConfig, chosen: Along) -> None:
+    """What a predicted peak consists of."""
+    place = st.select_slider(
+        UNITS[chosen.over].capitalize(), chosen.places(config), chosen.places(config)[-1], format_func="{:,}".format,
+        key=f"memory_part_{chosen.over}",
+    ) if len(chosen.places(config)) > 1 else chosen.places(config)[0]  # fmt: skip
+    parts = memory_why.parts(config, chosen, place)
+    if not parts:
+        st.info("None of these kernels is understood well enough to be predicted.")
+        return
+    panels.chart(breakdown(parts), key="memory_parts", alt="Parts of the predicted peak memory of each kernel")
+    st.caption(f"Predicted at {chosen.named(place)}: what is alive in the moment when most is.")
+
+
+def cards(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along) -> None:
+    """Up to which batch and length a cell fits here and on cards that are not here, as predicted."""
+    length = max(config.lengths) if chosen.over == "length" else chosen.at
+    st.markdown(f"**The largest batch** at {length:,} tokens, predicted, and by a rule of thumb")
+    st.dataframe(memory_why.largest_batches(config, length), hide_index=True, key="memory_batches_table")
+    _listed(memory_why.batches_measured(config, length, measured))
+    st.caption(
+        "The rule is (memory - 1 GB) / (T × d_model × 8 × 4), as a tutorial gives it: it knows no layer, no head and no kernel."
+    )
+    batch = chosen.at if chosen.over == "length" else max(config.batches)
+    st.markdown(f"**The longest review** at {batch:,} at once, predicted")
+    on_cards = memory.predicted(replace(config, device="cuda"), Along(over="length", at=batch), LONGEST)
+    levels = memory.card_lines()
+    panels.chart(memory_on_cards(on_cards, levels), key="memory_cards", alt="Predicted peak memory against what cards have")
+    st.dataframe(memory.cards(config, chosen), hide_index=True, key="memory_card_table")
+    st.caption(
+        "All predicted, none measured there; a card's memory is its datasheet's. The counts were held against measurements on "
+        "a CPU, and leave out what a driver and a kernel's workspace take. Time on a card is not predicted: measure it there."
+    )
+
+
+def all_figures(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, run: Run | None, missing: str) -> None:
+    """The table, and all to take away."""
+    frame = memory.table(config, measured, missing)
+    st.dataframe(frame, hide_index=True, key="memory_table", column_config=COLUMNS, placeholder="n/a")
+    name = memory.title(config)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download CSV", partial(csv_for_excel, frame), "attention-memory.csv", "text/csv", key="memory_csv",
+            icon=":material/download:",
+        )  # fmt: skip
+        command = "" if run is None or run.command is None else run.command
+        st.download_button(
+            "Download HTML", partial(as_html, config, measured, chosen, frame, command), "attention-memory.html", "text/html",
+            key="memory_html", icon=":material/download:", help="One file with both charts, which needs no network.",
+        )  # fmt: skip
+        if run is not None:
+            asked = {key: st.query_params.get_all(key) for key in st.query_params} | {"memory_run": run.id, "present": "1"}
+            st.page_link("../pages/memory.py", label="Present", icon=":material/present_to_all:", query_params=asked,
+                         help="Large charts and one sentence, for a projector; the browser's Back button ends it.")  # fmt: skip
+    st.caption(f"{markdown.literal(name)}. This page's address finds it again.")
+    if command:
+        st.caption("The exact command:")
+        st.code(command, language="bash", wrap_lines=True)
+
+
+def as_html(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, frame, command: str) -> str:
+    """The same as a file."""
+    here = chosen.here(measured)
+    said = [memory.headline(config, chosen, here), *memory.findings(config, chosen, here)]
+    drawn = figures(config, chosen, here, log=True)
+    return report.page(f"Attention: {memory.title(config)}", said, drawn, frame, notes(measured), command)
