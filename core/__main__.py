@@ -21,6 +21,7 @@ from core.jobs import Ended, Stopped, device_of, hold
 from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
+from core.tensorboard import Board
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
 WithoutPrefix = tyro.conf.arg(name="")  # tyro frames what a part with a prefix refuses, and names its own insides
@@ -48,8 +49,11 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
         with _TrainingBar(hidden=as_json) as bar, hold(out, device_of(config.training.device), config) as job:
             from core.training.run import train as run  # torch, once the device is free
 
+            board = Board(out)
+
             def emit(event: Event) -> None:
                 job.emit(event)
+                board(event)
                 bar(event)
 
             finished = run(config, out, emit, list(argv), job.stopped, asked_for)

@@ -1,9 +1,13 @@
 """From a configuration to an artefact: load, split, tokenise, fit, store, measure what was stored."""
 
+import hashlib
 import re
 import shlex
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +26,7 @@ from core.data.reviews import Reviews, load, stamp
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
-from core.jobs import make_folder
+from core.jobs import ROOT, make_folder
 from core.networks.auto import build
 from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.training import machine
@@ -30,6 +34,16 @@ from core.training.checkpoint import Checkpoints
 from core.training.loop import Examples, Fitted, fit
 from core.training.machine import Execution
 from core.words import count_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How a model came about, beside configuration and reviews."""
+
+    argv: list[str]
+    execution: Execution
+    began: float
+    """By the clock `time.perf_counter`; earlier by the time of steps that another process made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +90,7 @@ def train(
     ValueError for data or knobs that cannot be used, or that have changed, and if `out` holds a model already;
     TrainingDiverged; Ended.
     """
+    began = time.perf_counter()
     make_folder(out)
     Cut.of(config.model)
     execution = Execution.of(config)
@@ -98,7 +113,8 @@ def train(
         network, prepared.config, prepared.examples("train"), prepared.examples("validation"),
         execution=execution, emit=emit, stopped=stopped, checkpoints=checkpoints, state=state,
     )  # fmt: skip
-    last = _outcome(prepared, network.cpu(), fitted, out, execution, argv)
+    earlier_s = state["elapsed_s"] if state else 0.0
+    last = _outcome(prepared, network.cpu(), fitted, out, Asked(argv=argv, execution=execution, began=began - earlier_s))
     emit(last)
     if not fitted.stopped:
         checkpoints.remove()
@@ -124,24 +140,20 @@ def _fingerprints(splits: Splits) -> dict[str, str]:
     return {side: fingerprint(hashes) for side, hashes in splits.hashes.items()}
 
 
-def _outcome(
-    prepared: Prepared, network: Any, fitted: Fitted, out: Path, execution: Execution, argv: list[str]
-) -> TrainingFinished | Cancelled:
+def _outcome(prepared: Prepared, network: Any, fitted: Fitted, out: Path, asked: Asked) -> TrainingFinished | Cancelled:
     if fitted.stopped and not fitted.rates.reviews:
         return Cancelled()
-    finished = _store(prepared, network, fitted, out, execution, argv)
+    finished = _store(prepared, network, fitted, out, asked)
     return Cancelled(best_epoch=finished.best_epoch, model_dir=finished.model_dir) if fitted.stopped else finished
 
 
-def _store(
-    prepared: Prepared, network: Any, fitted: Fitted, out: Path, execution: Execution, argv: list[str]
-) -> TrainingFinished:
+def _store(prepared: Prepared, network: Any, fitted: Fitted, out: Path, asked: Asked) -> TrainingFinished:
     """Writes the artefact beside its place, measures what was written, and moves it there when it is whole."""
     partial, folder = out / "model.partial", out / "model"
     artifact.write_network(partial, network, prepared.tokenizer, prepared.config)
     stored = artifact.load_network(partial)
     predictions = pd.concat([_predictions(stored, prepared, side) for side in ("validation", "test")], ignore_index=True)
-    run = {"n_parameters": machine.n_parameters(network)} | _record(prepared, fitted, predictions, execution, argv)
+    run = {"n_parameters": machine.n_parameters(network)} | _record(prepared, fitted, predictions, asked)
     artifact.write_record(partial, run, predictions)
     shutil.rmtree(folder, ignore_errors=True)  # which this training stored when it was stopped
     partial.rename(folder)
@@ -171,13 +183,11 @@ def _predictions(network: Any, prepared: Prepared, side: str) -> pd.DataFrame:
     )
 
 
-def _record(
-    prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, execution: Execution, argv: list[str]
-) -> dict[str, Any]:
+def _record(prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, asked: Asked) -> dict[str, Any]:
     """run.json: all that is needed to make this model again and to trust its figures."""
     splits = prepared.splits
     return {
-        "command": shlex.join(["python", "-m", "core", *argv]),
+        "command": shlex.join(["python", "-m", "core", *asked.argv]),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "config": to_json(prepared.config),
         "label_names": list(splits.train.label_names),
@@ -191,16 +201,30 @@ def _record(
         "epochs": [asdict(epoch) for epoch in fitted.epochs],
         "best_epoch": fitted.best_epoch,
         "metrics": {side: _metrics(frame) for side, frame in predictions.groupby("split")},
-        "training": asdict(execution)
+        "training": asdict(asked.execution)
         | {
             "train_s": fitted.rates.seconds,
             "reviews_per_s": fitted.rates.reviews_per_s,
             "tokens_per_s": fitted.rates.tokens_per_s,
         },
-        "peak_memory": peak_memory(execution.device),
-        "hardware": machine.hardware(execution.device),
+        "wall_s": time.perf_counter() - asked.began,
+        "peak_memory": peak_memory(asked.execution.device),
+        "hardware": machine.hardware(asked.execution.device),
         "versions": machine.versions(),
+        "code": code(),
     }
+
+
+def code() -> dict[str, str | None]:
+    """This code: the commit that it stands on, with "-dirty" where files differ, and a SHA-256 of its sources as they are."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "core").rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    commit = None
+    with suppress(OSError, subprocess.SubprocessError):  # no git, or no checkout
+        commit = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    return {"commit": commit, "sha256": digest.hexdigest()}
 
 
 def peak_memory(device: str) -> dict[str, Any]:

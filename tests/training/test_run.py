@@ -21,7 +21,7 @@ from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
 from core.inspection.reading import read
 from core.records import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
-from core.training.run import peak_memory, prepare, train
+from core.training.run import code, peak_memory, prepare, train
 from tests import small_runs
 
 SIDES = ("validation", "test")
@@ -82,6 +82,7 @@ def test_its_record_makes_it_again(made, splits):
     assert run["command"] == "python -m core train --out 'my run'"
     assert run["data"]["n"] == {name: len(hashes) for name, hashes in splits.hashes.items()}
     assert run["label_names"] == ["negative", "positive"] == list(made.model.label_names)
+    assert run["training"]["train_s"] < run["wall_s"] < 600 and len(run["code"]["sha256"]) == 64
     assert (made.model.folder / "README.md").read_text(encoding="utf-8") == card(run)
 
 
@@ -183,6 +184,16 @@ def test_a_place_that_holds_a_model_is_refused_before_anything_is_done(table, tm
     with pytest.raises(ValueError, match="there is a model already; choose another folder"):
         train(small_runs.config(table), tmp_path, events.append, ["train"])
     assert events == [] and [path.name for path in tmp_path.rglob("*.*")] == ["mine.txt"]
+
+
+def test_the_code_is_told_by_its_commit_and_by_its_sources(monkeypatch, tmp_path):
+    (tmp_path / "core").mkdir()
+    monkeypatch.setattr("core.training.run.ROOT", tmp_path)
+    found = []
+    for content in ("a = 1", "a = 2", "a = 1"):
+        (tmp_path / "core" / "x.py").write_text(content)
+        found.append(code())
+    assert found[0] == found[2] != found[1] and found[0]["commit"] is None
 
 
 @pytest.mark.parametrize("change", [lambda path: path.write_text(path.read_text() + "more,1\n"), Path.unlink])
