@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from core.attention.masks import AttentionMask, without_empty_rows
@@ -31,10 +31,18 @@ def mean(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]
 def largest(x: Float[Tensor, "B T D"], mask: AttentionMask) -> Float[Tensor, "n D"]:
     """The largest value of each component over real tokens."""
     if mask.segments is not None:
-        return torch.segment_reduce(x[0], "max", offsets=mask.segments)
+        return _largest_by_segment(x[0], mask.segments)
     if mask.token_mask is None:
         return x.amax(1)
     return x.masked_fill(~without_empty_rows(mask.token_mask)[..., None], torch.finfo(x.dtype).min).amax(1)
+
+
+def _largest_by_segment(x: Float[Tensor, "total D"], ends: Int[Tensor, "n_cumulative"]) -> Float[Tensor, "n D"]:
+    """Not `segment_reduce`: up to PyTorch 2.13 equal largest values share its gradient where that is positive alone."""
+    lengths = ends.diff()
+    review = torch.arange(len(lengths), device=x.device).repeat_interleave(lengths, output_size=len(x))
+    lowest = x.new_full((len(lengths), x.shape[1]), float("-inf"))  # equal to no value, or it would take a share, too
+    return lowest.scatter_reduce(0, review[:, None].expand_as(x), x, "amax")
 
 
 Pooling = Callable[[Tensor, AttentionMask], Tensor]

@@ -251,11 +251,14 @@ def test_the_mean_is_summed_in_float32():
     assert pool(x, AttentionMask(segments=torch.tensor([0, 1000, 2000])), "mean").tolist() == [[100.0], [100.0]]
 
 
-def test_equal_largest_values_share_their_gradient():
-    x = torch.tensor([[[2.0], [2.0], [1.0], [5.0]]], requires_grad=True)
+@pytest.mark.parametrize("above", [1.0, -1.0])
+@pytest.mark.parametrize("largest", [2.0, 0.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_equal_largest_values_share_their_gradient(largest, above, dtype):
+    x = torch.tensor([[[largest], [largest], [largest - 1], [5.0]]], dtype=dtype, requires_grad=True)
     pooled = pool(x, AttentionMask(segments=torch.tensor([0, 3, 4])), "max")
-    (mine,) = torch.autograd.grad(pooled.sum(), x)
-    assert mine.flatten().tolist() == [0.5, 0.5, 0, 1]  # as amax does for padded ones
+    (mine,) = torch.autograd.grad(pooled.sum() * above, x)
+    assert mine.flatten().tolist() == [above / 2, above / 2, 0, above]  # as amax does for padded ones
 
 
 @pytest.mark.parametrize("ends", [[0, 5], [1, 13], [0, 5, 5, 13], [0, 9, 5, 13], [0, 13, 20], [0]], ids=str)
