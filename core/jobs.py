@@ -241,6 +241,17 @@ class Job:
         return (self.folder / "cancel").exists()
 
 
+@dataclass
+class _Guest(Job):
+    """Waits among the runs and has no folder."""
+
+    said: Callable[[Any], None] = print
+
+    def emit(self, event: Event) -> None:
+        """Tells whoever waits."""
+        self.said(event)
+
+
 @contextmanager
 def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = None) -> Iterator[Job]:
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
@@ -329,6 +340,16 @@ def _owned(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def turn(root: Path, device: str, said: Callable[[Queued], None]) -> Iterator[None]:
+    """Has `device` for the block as a run in `root` has it, without being one; `said` hears how many go before.
+
+    OSError where `root` cannot be written to.
+    """
+    with _turn(_Guest(root / new_id(), said=said), device):
+        yield
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The verb `measure` of the command line."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
@@ -9,10 +10,11 @@ import tyro
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
-from core.jobs import hold
+from core.jobs import hold, read_events, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
 from core.records import CellMeasured, Event
+from core.runs import runs_root
 
 DEFAULT = SweepConfig()
 Backend = Annotated[str, tyro.conf.arg(help=f"Attention kernel: {' or '.join(BACKENDS)}.")]
@@ -75,7 +77,10 @@ def sweep(
     shape: ShapeFlags = Shape(),
     as_json: Json = False,
 ) -> None:
-    """Measure memory and time of several backends over lengths, as a run that has the device to itself."""
+    """Measure memory and time of several backends over lengths, as a run that has the device to itself.
+
+    Asked again with the same folder and flags, it goes on: what is measured already is not measured again.
+    """
     config = shape.config(
         _networks(networks),
         tuple(backends.split(",")),
@@ -83,21 +88,19 @@ def sweep(
         batches=_numbers("batches", batches),
     )
     cells = sweeps.cells(config)
-    measured: list[CellMeasured] = []
     with hold(out, cells[0].device, config) as job:
 
         def emit(event: Event) -> None:
             job.emit(event)
-            if isinstance(event, CellMeasured):
-                measured.append(event)
-                if not as_json:
-                    print(_line(event), flush=True)
+            if isinstance(event, CellMeasured) and not as_json:
+                print(_line(event), flush=True)
 
-        sweeps.sweep(config, emit, job.stopped)
+        sweeps.sweep(config, emit, job.stopped, said=read_events(job.folder)[0])
+        found = sweeps.by_cell(read_events(job.folder)[0])
     if as_json:
-        print(json.dumps({"cells": [_summary(event) for event in measured]}))
-    elif len(measured) < len(cells):
-        print(f"stopped after {len(measured)} of {len(cells)} cells")
+        print(json.dumps({"cells": [_summary(found[cell]) for cell in cells if cell in found]}))
+    elif len(found) < len(cells):
+        print(f"stopped after {len(found)} of {len(cells)} cells; the same command goes on from there")
 
 
 def argv(config: SweepConfig) -> list[str]:
@@ -129,9 +132,16 @@ def _numbers(knob: str, text: str) -> tuple[int, ...]:
 
 def _one(kind: str, config: SweepConfig, as_json: bool) -> None:
     (cell,) = sweeps.cells(config)
-    event = sweeps.measured(cell, (kind,))
+    with turn(runs_root(), cell.device, lambda event: print(_waiting(event.ahead), file=sys.stderr, flush=True)):
+        event = sweeps.measured(cell, (kind,))
     summary = _summary(event)
     print(json.dumps(summary) if as_json else _line(event))
+
+
+def _waiting(ahead: int) -> str:
+    return (
+        f"waiting for {'a run' if ahead == 1 else f'{ahead} runs'} on this device: nothing is measured beside another"
+    )
 
 
 def _summary(event: CellMeasured) -> dict[str, object]:

@@ -1,13 +1,13 @@
 """Cells measured one after the other, memory first and then time, each in a process of its own. No torch here."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
-from core.jobs import Stopped, device_of
+from core.jobs import Ended, Stopped, device_of, patient
 from core.measure.process import in_process, too_large
 from core.records import Cancelled, Ceilings, Cell, CellMeasured, Event
 
@@ -62,20 +62,36 @@ def _impossible_bilstm(cell: Cell) -> str | None:
     return "a BiLSTM does not compute its activations again; measure it without checkpointing" if cell.checkpointing else None
 
 
-def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool]) -> None:
-    """Measures what the machine can do, then each cell; ends with Cancelled a fraction of a second after `stopped` says so."""
+def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[[], bool], said: Sequence[Event] = ()) -> None:
+    """Measures what the machine can do, then each cell, but for what was `said` before, and emits it.
+
+    A cell that could not be measured before is tried again. Ends with Cancelled a fraction of a second after `stopped` says
+    so, and raises Ended where the system asks the process to end.
+    """
     every = cells(config)
-    try:
-        if stopped():
-            raise Stopped
-        with suppress(ValueError, MemoryError):  # without the device, each cell says why
-            emit(ceilings(every[0], stopped))
-        for each in every:
-            if stopped():
-                raise Stopped
-            emit(measured(each, stopped=stopped))
-    except Stopped:
-        emit(Cancelled())
+    known = {cell for cell, event in by_cell(said).items() if event.why_not is None}
+    with patient() as asked_to_end:
+
+        def over() -> bool:
+            return stopped() or asked_to_end()
+
+        try:
+            if not any(isinstance(event, Ceilings) for event in said) and not over():
+                with suppress(ValueError, MemoryError):  # without the device, each cell says why
+                    emit(ceilings(every[0], over))
+            for each in (cell for cell in every if cell not in known):
+                if over():
+                    raise Stopped
+                emit(measured(each, stopped=over))
+        except Stopped as error:
+            if asked_to_end():
+                raise Ended("the system asked it to end; what is measured is kept") from error
+            emit(Cancelled())
+
+
+def by_cell(events: Iterable[Event]) -> dict[Cell, CellMeasured]:
+    """What was found of each cell, the last time that it was measured."""
+    return {event.cell: event for event in events if isinstance(event, CellMeasured)}
 
 
 def ceilings(cell: Cell, stopped: Callable[[], bool] = lambda: False) -> Ceilings:

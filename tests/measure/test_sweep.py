@@ -1,4 +1,8 @@
+import errno
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -17,8 +21,9 @@ CEILINGS = Ceilings(device="cpu", dtype="float32", operations_per_s=1e11, bytes_
 
 
 @pytest.fixture
-def quick(monkeypatch) -> list[tuple[str, Cell]]:
+def quick(monkeypatch, tmp_path) -> list[tuple[str, Cell]]:
     """Measurements that take no time; a list of what was asked. At 8 tokens sdpa finds no memory."""
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
     asked = []
 
     def in_process(kind, cell, stopped):
@@ -98,6 +103,101 @@ def test_a_sweep_waits_for_whoever_has_the_device(quick, tmp_path):
         (tmp_path / "2" / "cancel").touch()
         assert main([*argv(SMALL), "--out", str(tmp_path / "2")]) == 1
     assert jobs.state(tmp_path / "2") == "cancelled" and quick == []
+
+
+def names(asked: list[tuple[str, Cell]]) -> list[str]:
+    return [f"{kind} of {cell.backend} at {cell.length}" for kind, cell in asked]
+
+
+REST = [f"{kind} of {backend} at {length}" for backend, length in (("sdpa", 8), ("eager", 16), ("sdpa", 16))
+        for kind in ("memory", "speed") if (kind, length) != ("speed", 8)]  # fmt: skip
+"""What is left after the first cell, and the one that found no memory."""
+
+
+def test_a_sweep_that_was_stopped_goes_on_with_what_is_left(quick, capsys, tmp_path, monkeypatch):
+    command = [*argv(SMALL), "--out", str(tmp_path / "a")]
+    monkeypatch.setattr(jobs.Job, "stopped", lambda job: len(quick) >= 3)
+    assert main(command) == 0
+    assert "stopped after 2 of 4 cells; the same command goes on from there" in capsys.readouterr().out
+    assert jobs.state(tmp_path / "a") == "cancelled"
+    monkeypatch.setattr(jobs.Job, "stopped", lambda job: False)
+    quick.clear()
+    assert main([*command, "--json"]) == 0
+    assert names(quick) == REST and jobs.state(tmp_path / "a") == "succeeded"
+    found = json.loads(capsys.readouterr().out)["cells"]
+    assert [(each["backend"], each["length"]) for each in found] == [("eager", 8), ("sdpa", 8), ("eager", 16), ("sdpa", 16)]
+    assert sum(isinstance(event, Ceilings) for event in jobs.read_events(tmp_path / "a")[0]) == 1
+    quick.clear()
+    assert main(command) == 0 and names(quick) == REST[:1]  # the one that failed is tried again
+
+
+def test_a_sweep_that_was_killed_as_it_wrote_goes_on(quick, tmp_path):
+    command = [*argv(SMALL), "--out", str(tmp_path / "a")]
+    assert main(command) == 0
+    events = tmp_path / "a" / "events.jsonl"
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join(lines[:3]) + lines[3][:40])  # started, ceilings, a cell, and half a one
+    assert jobs.state(tmp_path / "a") == "interrupted"
+    quick.clear()
+    assert main(command) == 0
+    assert names(quick) == REST
+    assert len(sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])) == 4
+
+
+def test_a_full_disk_costs_the_cell_that_could_not_be_written(quick, capsys, tmp_path, monkeypatch):
+    command = [*argv(SMALL), "--out", str(tmp_path / "a")]
+
+    def full(folder, event, append=jobs.append_event):
+        if len(quick) >= 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(folder, event)
+
+    monkeypatch.setattr(jobs, "append_event", full)
+    assert main(command) == 1
+    assert capsys.readouterr().err.startswith("error: No space left on device")
+    monkeypatch.undo()
+    assert list(sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])) == sweeps.cells(SMALL)[:1]
+
+
+def test_a_sweep_of_other_flags_begins_anew(quick, tmp_path):
+    assert main([*argv(SMALL), "--out", str(tmp_path / "a")]) == 0
+    other = replace(SMALL, batches=(1,))
+    assert main([*argv(other), "--out", str(tmp_path / "a")]) == 0
+    assert {cell.batch for cell in sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])} == {1}
+
+
+def test_one_cell_waits_for_whoever_has_the_device_and_says_so(quick, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path))
+    said, patience = "", time.monotonic() + 60
+    with ThreadPoolExecutor(1) as threads:
+        with jobs.hold(tmp_path / "1", "cpu"):
+            done = threads.submit(main, ["measure", "speed", "--length", "16", "--device", "cpu"])
+            while "waiting" not in said and time.monotonic() < patience:
+                said += capsys.readouterr().err
+                time.sleep(0.05)
+            assert said.startswith("waiting for a run on this device") and quick == []
+        assert done.result() == 0
+    assert [kind for kind, _ in quick] == ["speed"]
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["1"]
+
+
+@pytest.mark.parametrize("network", ["encoder", "bilstm"])
+def test_a_bilstm_is_measured_once_beside_the_backends(quick, network):
+    config = replace(SMALL, networks=("encoder", "bilstm"))
+    asked = [cell for cell in sweeps.cells(config) if cell.network == network]
+    assert [cell.label for cell in asked] == (["eager", "sdpa"] * 2 if network == "encoder" else ["bilstm"] * 2)
+    assert [cell.backend is None for cell in asked] == [network == "bilstm"] * len(asked)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "reason"),
+    [({"n_layers": 3}, "a BiLSTM has 1 to 2 layers here, not 3"), ({"checkpointing": True}, "a BiLSTM does not compute")],
+)
+def test_what_a_bilstm_is_not_made_for_is_said_and_the_encoder_is_measured(quick, knobs, reason):
+    config = replace(SMALL, networks=("encoder", "bilstm"), lengths=(16,), **knobs)
+    events = [sweeps.measured(cell) for cell in sweeps.cells(config)]
+    assert [event.why_not is None for event in events] == [True, True, False]
+    assert events[-1].why_not is not None and events[-1].why_not.startswith(reason)
 
 
 @pytest.mark.parametrize("reason", [None, "does not fit: the memory ended"])
