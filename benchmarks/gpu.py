@@ -21,8 +21,8 @@ PARTS: dict[str, Part] = {
     "steps": cells.steps,
 }
 DESCRIPTION = """\
-Measures this lab on a GPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder; no part is begun after
-5 minutes. Each part is written when it is whole; --only measures some again. --device cpu --quick shows that all runs.
+Measures this lab on a GPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder, and ends within
+6 minutes. Each part is written when it is whole; --only measures some again. --device cpu --quick shows that all runs.
 """
 
 

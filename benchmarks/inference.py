@@ -3,19 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from benchmarks import arrays, article
-from benchmarks.article import padded
 from benchmarks.pairs import in_turns, ratio, spread, timed
 from benchmarks.suite import ROOT, Setting
 from benchmarks.training import sized
 from core.artifact import Model, open_model
 from core.catalog import BACKENDS
 from core.config import Architecture
+from core.data.batches import collate
 from core.recorded import Column, Table
 
 REVIEWS = 512
@@ -31,8 +32,8 @@ Runs = dict[tuple[str, str, int], Callable[[], float]]
 """By network, kernel and batch: seconds for the reviews taken."""
 
 
-def reader(setting: Setting, architecture: Architecture) -> nn.Module:
-    """Our network of random weights, ready to read."""
+def reader(setting: Setting, architecture: Architecture) -> Any:
+    """Our network of random weights, ready to read, as `core.networks.auto.build` makes it."""
     from core.networks.auto import build
 
     torch.manual_seed(0)
@@ -58,23 +59,23 @@ def runs(
 
 @torch.no_grad()
 def read_all(setting: Setting, network: nn.Module, reviews: Sequence[np.ndarray], batch: int, backend: str | None) -> None:
-    """Under autocast to bfloat16 on a GPU, in float32 on a CPU."""
+    """Under autocast to bfloat16 on a GPU, in float32 on a CPU; where nothing is padded, without a mask."""
     chosen = {} if backend is None else {"backend": backend}
     cast = torch.autocast("cuda", torch.bfloat16) if setting.device == "cuda" else nullcontext()
     for start in range(0, len(reviews), batch):
-        part = reviews[start : start + batch]
-        ids, mask = (x.to(setting.device) for x in padded(part, max(map(len, part))))
+        part = collate(reviews[start : start + batch])
+        mask = None if part.token_mask is None else part.token_mask.to(setting.device)
         with cast:
-            network(ids, mask, **chosen)
+            network(part.input_ids.to(setting.device), mask, **chosen)
 
 
 def speeds(setting: Setting) -> Iterator[Table]:
     """Table "inference"."""
-    n = setting.size(cpu=128, cuda=REVIEWS, quick=32)
+    n = setting.size(cpu=128, cuda=128, quick=32)
     encoder, bilstm = sized(setting, "encoder-small").model, sized(setting, "bilstm").model
     reviews = arrays.of(setting).reviews("test", encoder.max_len, n=n)
-    contestants = runs(setting, reader(setting, encoder), "encoder", reviews, kernels(setting.device))
-    contestants |= runs(setting, reader(setting, bilstm), "bilstm", reviews, [None])
+    contestants = runs(setting, reader(setting, encoder).network, "encoder", reviews, kernels(setting.device))
+    contestants |= runs(setting, reader(setting, bilstm).network, "bilstm", reviews, [None])
     plain = article.network(encoder).to(setting.device).eval()
     contestants |= {
         ("article's encoder", "written out", batch): timed(partial(read_all, setting, plain, reviews, batch, None))
@@ -155,7 +156,7 @@ def scoring(setting: Setting) -> Iterator[Table]:
     from core.evaluation.scoring import score
 
     model, stored = sized(setting, "encoder-small").model, arrays.of(setting)
-    texts = stored.texts[: setting.size(cpu=128, cuda=REVIEWS, quick=8)]
+    texts = stored.texts[: setting.size(cpu=128, cuda=256, quick=8)]
     tokenizer = Tokenizer.from_str(stored.tokenizer)
     network, cut = reader(setting, model), Cut.of(model)
 

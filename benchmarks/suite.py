@@ -20,6 +20,7 @@ from core.training.machine import hardware
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 ARRAYS = ROOT / ".cache" / "arrays.npz"
+QUICK = "Quick: sizes are the smallest, whatever a caption says, and the figures none to keep."
 PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "numpy")
 
 
@@ -89,16 +90,19 @@ def main(title: str, parts: Mapping[str, Part], description: str, device: str, m
     chosen = _chosen(asked.only, parts)
     setting = Setting(device=asked.device, quick=asked.quick, arrays=asked.arrays, peers=asked.peers)
     results = recorded(title, _command(setting), setting.device, seed=0)
+    if setting.quick:
+        results = replace(results, notes=(*results.notes, QUICK))
     path = Path(asked.out) / file_name(results)
     results = _continued(results, path)
-    start = time.monotonic()
+    deadline = time.monotonic() + 60 * asked.minutes
     try:
         for name in chosen:
-            if (spent := time.monotonic() - start) > 60 * asked.minutes:
-                print(f"{name}: not measured, since {spent / 60:.1f} of {asked.minutes:g} minutes are over", file=sys.stderr)
+            start = time.monotonic()
+            if start > deadline:
+                print(f"{name}: not measured, since {asked.minutes:g} minutes are over", file=sys.stderr)
                 continue
-            results = _with_part(results, name, parts[name], setting, path)
-            print(f"{name}: {time.monotonic() - start - spent:.0f} s", file=sys.stderr, flush=True)
+            results = _with_part(results, name, parts[name], setting, path, deadline)
+            print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         sys.exit(f"interrupted; what was measured until now is in {path}.json")
     print(budgets.table(results).as_markdown())
@@ -110,7 +114,8 @@ def _command(setting: Setting) -> str:
     return f"python -m benchmarks.{Path(sys.argv[0]).stem}{''.join(flags)}"
 
 
-def _with_part(results: Recorded, name: str, part: Part, setting: Setting, path: Path) -> Recorded:
+def _with_part(results: Recorded, name: str, part: Part, setting: Setting, path: Path, deadline: float) -> Recorded:
+    """Each table is written as it comes; a part that fails, or has no more time, leaves those that it gave."""
     measured: dict[str, Table] = {}
     try:
         for table in part(setting):
@@ -118,6 +123,8 @@ def _with_part(results: Recorded, name: str, part: Part, setting: Setting, path:
             results = results.with_table(table)
             results = results.with_table(budgets.table(results))
             write(results, path)
+            if time.monotonic() > deadline:
+                raise ValueError("since the time is over")
     except (ValueError, MemoryError, OSError, RuntimeError, ImportError) as error:  # the other parts can still be measured
         print(f"{name}: not measured whole, {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
     for table in measured.values():

@@ -164,9 +164,9 @@ def _training_d(setting: Setting) -> Table:
 
 
 def _prediction_d(setting: Setting) -> Table:
-    n = setting.size(cpu=32, cuda=READ, quick=4)
+    n = setting.size(cpu=32, cuda=128, quick=4)
     config = _config(setting, "encoder-base")
-    network = reader(setting, config.model)
+    network = reader(setting, config.model).network
     reviews = arrays.of(setting).reviews("test", config.model.max_len, n=n)
     runs: dict[str, Callable[[], float]] = {
         f"{backend} {batch}": timed(partial(read_all, setting, network, reviews, batch, backend))

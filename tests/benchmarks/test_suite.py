@@ -70,7 +70,8 @@ def test_no_part_is_begun_when_time_is_over(run):
         yield from part("a", 1)(setting)
 
     rows, said = run({"a": slow, "b": part("b", 2)}, "--minutes", "0.0001")
-    assert rows == {"a": ((1,),)} and "b: not measured, since 0.0 of 0.0001 minutes are over" in said.err
+    assert rows == {"a": ((1,),)} and "b: not measured, since 0.0001 minutes are over" in said.err
+    assert "a: not measured whole, since the time is over" in said.err
 
 
 def test_an_unknown_part_is_refused(run):
