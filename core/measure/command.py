@@ -139,9 +139,7 @@ def _one(kind: str, config: SweepConfig, as_json: bool) -> None:
 
 
 def _waiting(ahead: int) -> str:
-    return (
-        f"waiting for {'a run' if ahead == 1 else f'{ahead} runs'} on this device: nothing is measured beside another"
-    )
+    return f"waiting for {'a run' if ahead == 1 else f'{ahead} runs'} on this device: nothing is measured beside another"
 
 
 def _summary(event: CellMeasured) -> dict[str, object]:

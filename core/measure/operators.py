@@ -29,6 +29,8 @@ class Sizes:
     length: int
     d_model: int
     d_head: int
+    d_ff: int
+    dropout: bool
     item: int
     """Bytes of a number in a product."""
     stored: int
@@ -39,8 +41,9 @@ class Sizes:
     """Whether a batched product copies q, k and v, since heads of several reviews do not lie evenly in memory."""
 
     @classmethod
-    def of(cls, cell: Cell) -> "Sizes":
+    def of(cls, cell: Cell, d_ff: int | None, dropout: bool) -> "Sizes":
         return cls(
+            d_ff=d_ff or 4 * cell.n_heads * cell.d_head, dropout=dropout,
             batch=cell.batch, tokens=cell.batch * cell.length, rows=cell.batch * cell.n_heads * cell.length,
             length=cell.length, training=cell.what != "forward", d_model=cell.n_heads * cell.d_head, d_head=cell.d_head,
             item=BYTES[cell.dtype], stored=4 if cell.dtype == "mixed" else BYTES[cell.dtype],
@@ -95,9 +98,12 @@ def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
         reads=(summed,), makes={normed: s.handed, f"statistics{n}": statistics}, keeps=(summed, f"statistics{n}"),
         parameters=2 * s.d_model * s.stored,
     )  # fmt: skip
-    yield from _linear(s, normed, hidden, s.d_model, 4 * s.d_model, s.stored)
-    yield Op(reads=(hidden,), makes={active: 4 * s.x}, keeps=(active,))
-    yield from _linear(s, active, fed, 4 * s.d_model, s.d_model, s.item)
+    yield from _linear(s, normed, hidden, s.d_model, s.d_ff, s.stored)
+    wide = s.tokens * s.d_ff * s.item
+    yield Op(reads=(hidden,), makes={active: wide}, keeps=(active,))
+    if s.dropout:  # the mask itself is a piece of a table
+        yield Op(reads=(active,), makes={f"dropped{n}": wide})
+    yield from _linear(s, f"dropped{n}" if s.dropout else active, fed, s.d_ff, s.d_model, s.item)
     yield Op(reads=(normed, fed), makes={total: s.handed}, passes=True)
     yield Op(
         reads=(total,), makes={f"x{n + 1}": s.handed, f"last statistics{n}": statistics},

@@ -8,20 +8,18 @@ from itertools import product
 
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig
 from core.jobs import device_of
-from core.measure.predict import peak_bytes
+from core.measure.predict import Network, peak_bytes
 from core.measure.process import available_bytes, gib
-from core.records import STEP_VOCABULARY, Cell
+from core.records import Cell
 from core.training.parts import tokens_at_once
 
-LARGEST = 2**20
+LARGEST = 500_000
 """Reviews beyond which no batch is looked for."""
 GB = 10**9
 DTYPES = {"float32": ("float32",), "bfloat16": ("mixed",), "auto": ("float32", "mixed")}
 """What a knob of precision may come to on a machine that is not asked."""
 CHECKPOINT_BEYOND = 512
 """Tokens beyond which `auto` computes activations again, as in training."""
-BYTES_PER_PARAMETER = 16
-"""Weight, gradient and both moments of AdamW, in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +68,17 @@ def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None)
 
 def needed_bytes(config: RunConfig, mean_length: float | None = None) -> int | None:
     """The predicted peak of a training step, the highest of what the knobs of `auto` may come to; None if not predicted."""
-    parameters = (config.model.vocab_size - STEP_VOCABULARY) * _d_model(config)
-    found = [peak_bytes(cell) for cell in _cells(config, mean_length)]
+    network = _network(config)
+    found = [peak_bytes(cell, network) for cell in _cells(config, mean_length)]
     known = [n_bytes for n_bytes in found if n_bytes is not None]
-    return max(known) + BYTES_PER_PARAMETER * parameters if len(known) == len(found) else None
+    return max(known) if len(known) == len(found) else None
 
 
-def _d_model(config: RunConfig) -> int:
-    return config.model.d_model if isinstance(config.model, EncoderArchitecture) else config.model.d_embedding
+def _network(config: RunConfig) -> Network:
+    model = config.model
+    if isinstance(model, EncoderArchitecture):
+        return Network(vocabulary=model.vocab_size, d_ff=model.d_ff, dropout=model.dropout > 0)
+    return Network(vocabulary=round(model.vocab_size * model.d_embedding / model.d_hidden))  # as many numbers, otherwise wide
 
 
 def _cells(config: RunConfig, mean_length: float | None) -> list[Cell]:
@@ -159,8 +160,8 @@ def largest_batch(cell: Cell, memory_bytes: int) -> int | None:
 def _largest(fits: Callable[[int], bool]) -> int:
     """The greatest number up to LARGEST that fits, when all smaller ones do."""
     low, high = 0, 1
-    while high <= LARGEST and fits(high):
-        low, high = high, 2 * high
+    while low < LARGEST and fits(high):
+        low, high = high, min(2 * high, LARGEST + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

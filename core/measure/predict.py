@@ -1,5 +1,6 @@
 """Peak memory of a cell from its numbers alone: its operators are played without a tensor. No torch here."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from core.measure.operators import WEIGHTS, Sizes, bilstm_layer, encoder_layer
@@ -12,30 +13,44 @@ OPTIMISER, INPUT = "optimiser", "input"
 N_CLASSES = 2
 
 
-def peak_bytes(cell: Cell) -> int | None:
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What a training's network may have otherwise than a cell's."""
+
+    vocabulary: int = STEP_VOCABULARY
+    d_ff: int | None = None
+    """4 D if not named."""
+    dropout: bool = False
+    """Whether hidden units of the feed-forward are dropped; other dropout leaves nothing behind."""
+
+
+def peak_bytes(cell: Cell, network: Network | None = None) -> int | None:
     """Weights, gradients, optimiser, input and activations of a cell at their most; None if it is not understood."""
-    parts = breakdown(cell)
+    parts = breakdown(cell, network)
     return None if parts is None else sum(parts.values())
 
 
-def breakdown(cell: Cell) -> dict[str, int] | None:
+def breakdown(cell: Cell, network: Network | None = None) -> dict[str, int] | None:
     """The bytes of `peak_bytes` by what they are; None if the cell is not understood.
 
     Understood are the encoder on written-out, flash and chunked attention, and the BiLSTM on a CPU.
     """
     known = cell.backend in ("eager", "chunked", *FLASH) if cell.network == "encoder" else cell.device == "cpu"
-    return {part: n_bytes for part, n_bytes in _at_peak(cell).items() if n_bytes} if known else None
+    if not known:
+        return None
+    network = network or Network(vocabulary=STEP_VOCABULARY)
+    return {part: n_bytes for part, n_bytes in _at_peak(cell, network).items() if n_bytes}
 
 
 @lru_cache(maxsize=4096)
-def _at_peak(cell: Cell) -> dict[str, int]:
-    s = Sizes.of(cell)
+def _at_peak(cell: Cell, network: Network) -> dict[str, int]:
+    s = Sizes.of(cell, network.d_ff, network.dropout)
     layers = [_layer(cell, s, n) for n in range(cell.n_layers)]
     first, last = "x0", f"x{cell.n_layers}"
     casts = [name for layer in layers for op in layer.ops if op.part == WEIGHTS for name in op.makes]
-    weights, x, directions = s.stored * _parameters(cell), s.handed, 2 if cell.network == "bilstm" else 1
+    weights, x, directions = s.stored * _parameters(cell, s, network.vocabulary), s.handed, 2 if cell.network == "bilstm" else 1
     if cell.what == "step":
-        embedding = Op(makes={first: x}, parameters=s.stored * STEP_VOCABULARY * s.d_model)
+        embedding = Op(makes={first: x}, parameters=s.stored * network.vocabulary * s.d_model)
         given, segments = [], [Segment([embedding]), *layers, Segment(_head(cell, s, last))]
         tape = Tape({WEIGHTS: weights, OPTIMISER: 2 * weights, INPUT: 8 * s.tokens})
         end, last = Op(holds=casts), "pooled"
@@ -66,13 +81,12 @@ def _head(cell: Cell, s: Sizes, last: str) -> list[Op]:
     return [Op(reads=(last,), makes=made, keeps=(last,), scratch=states, back=states)]
 
 
-def _parameters(cell: Cell) -> int:
+def _parameters(cell: Cell, s: Sizes, vocabulary: int) -> int:
     """Of the layers of a cell, for a step also of the embedding, the pooling and the classifier."""
-    d_model = cell.n_heads * cell.d_head
+    d = s.d_model
     if cell.network == "encoder":
-        layers, pooled = cell.n_layers * (12 * d_model**2 + 13 * d_model), d_model
+        layers, head = cell.n_layers * (4 * d**2 + 2 * d * s.d_ff + 9 * d + s.d_ff), N_CLASSES * (d + 1)
     else:
-        later = (cell.n_layers - 1) * 8 * d_model * (3 * d_model + 2)
-        layers, pooled = 8 * d_model * (2 * d_model + 2) + later, 2 * d_model
-    head = STEP_VOCABULARY * d_model + N_CLASSES * (pooled + 1) + (0 if cell.network == "encoder" else pooled + 1)
-    return layers + (head if cell.what == "step" else 0)
+        later = (cell.n_layers - 1) * 8 * d * (3 * d + 2)
+        layers, head = 8 * d * (2 * d + 2) + later, (N_CLASSES + 1) * (2 * d + 1)
+    return layers + (vocabulary * d + head if cell.what == "step" else 0)
