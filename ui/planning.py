@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.jobs import device_of
-from core.measure.planner import Plan, device_memory, plan
+from core.measure.planner import Plan, device_memory, needed_bytes, plan
 from core.presets import flags
 from core.records import Failed
 from core.runs import Run
@@ -31,9 +31,8 @@ def after(run: Run, preset: str) -> None:
     found = _plan(run.config)
     if found is not None and not found.fits and found.alternatives:
         said, other = f"Predicted: it {found.sentence}.", found.alternatives[-1]
-    elif run.config.training.batch_size > 1:
-        said = "The prediction does not say what would fit: half the batch is a safe choice."
-        other = _with_batch(run.config, run.config.training.batch_size // 2)
+    elif (other := _frugal(run.config)) is not None:
+        said = "The prediction says that it fits, and it did not: this takes less."
     else:
         return
     st.caption(markdown.literal(said))
@@ -59,8 +58,12 @@ def _plan(config: RunConfig) -> Plan | None:
     return found if found is None or found.fits else plan(config, memory_bytes, loaders.mean_length(config))
 
 
-def _with_batch(config: RunConfig, batch: int) -> RunConfig:
-    return replace(config, training=replace(config.training, batch_size=batch))
+def _frugal(config: RunConfig) -> RunConfig | None:
+    """Half the batch, or checkpointing: the first that takes less, as predicted. A CPU computes a batch in parts anyway."""
+    now, training = needed_bytes(config), config.training
+    changes = ({"batch_size": max(1, training.batch_size // 2)}, {"checkpointing": "on"})
+    variants = [replace(config, training=replace(training, **change)) for change in changes]
+    return next((each for each in variants if now and (needed_bytes(each) or now) < now), None)
 
 
 def _turn(config: RunConfig, other: RunConfig, key: str) -> None:

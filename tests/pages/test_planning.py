@@ -115,12 +115,22 @@ def test_after_memory_ran_out_one_button_trains_what_fits(first_page, root, plan
     assert started == [(["train", "--preset", "tiny", "--batch-size", "8", "--backend", "sdpa"], "mine")]
 
 
-@pytest.mark.parametrize("answer", [None, plan_of(needed=1)], ids=["unknown", "wrong"])
-def test_where_the_prediction_is_of_no_help_half_the_batch_is_offered(first_page, root, planned, answer):
-    planned(answer)
+@pytest.mark.parametrize(
+    ("takes", "chosen"),
+    [
+        (lambda training: training.batch_size, f"batch {TINY.training.batch_size // 2}"),
+        (
+            lambda training: 9 - (training.checkpointing == "on"),
+            f"Train with batch {TINY.training.batch_size} and checkpointing",
+        ),
+    ],
+)
+def test_where_the_prediction_was_wrong_what_takes_less_is_offered(first_page, root, planned, monkeypatch, takes, chosen):
+    planned(plan_of(needed=1))
+    monkeypatch.setattr("ui.planning.needed_bytes", lambda config: takes(config.training))
     failed(root, Failed(reason="there was not enough memory", kind="memory"))
     (button,) = fitting(train(first_page, "a"))
-    assert button.label == f"Train with batch {TINY.training.batch_size // 2}"
+    assert button.label == f"Train with {chosen}"
 
 
 def test_another_failure_is_no_matter_of_memory(first_page, root, planned):
@@ -129,9 +139,11 @@ def test_another_failure_is_no_matter_of_memory(first_page, root, planned):
     assert not fitting(train(first_page, "a"))
 
 
-def test_a_batch_of_one_cannot_be_halved(first_page, root, planned):
+@pytest.mark.parametrize("takes", [9, None])
+def test_nothing_is_promised_where_nothing_takes_less_or_is_known_to(first_page, root, planned, monkeypatch, takes):
     planned(None)
-    failed(root, Failed(reason="x", kind="memory"), with_training(batch_size=1))
+    monkeypatch.setattr("ui.planning.needed_bytes", lambda config: takes)
+    failed(root, Failed(reason="x", kind="memory"))
     assert not fitting(train(first_page, "a"))
 
 
