@@ -17,7 +17,7 @@ from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.jobs import Ended, Stopped, device_of, hold
+from core.jobs import Ended, Stopped, device_of, hold, is_first
 from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
@@ -46,17 +46,19 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
         """Train a network from scratch and write it as a model folder."""
         config = RunConfig(model=model, reviews=reviews, training=training)
         asked_for = stamp(reviews)
-        with _TrainingBar(hidden=as_json) as bar, hold(out, device_of(config.training.device), config) as job:
+        quiet = as_json or not is_first()
+        with _TrainingBar(hidden=quiet) as bar, hold(out, device_of(config.training.device), config) as job:
             from core.training.run import train as run  # torch, once the device is free
 
-            board = Board(out)
+            hearers = (job.emit, Board(out), bar) if is_first() else ()
 
             def emit(event: Event) -> None:
-                job.emit(event)
-                board(event)
-                bar(event)
+                for hear in hearers:
+                    hear(event)
 
             finished = run(config, out, emit, list(argv), job.stopped, asked_for)
+        if not is_first():
+            return
         if as_json:
             print(json.dumps(asdict(finished)))
         elif isinstance(finished, Cancelled):

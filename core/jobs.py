@@ -252,17 +252,26 @@ class _Guest(Job):
         self.said(event)
 
 
+def is_first() -> bool:
+    """Whether this process is the run: of several that `torchrun` started, on one machine or more, the one of rank 0."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = None) -> Iterator[Job]:
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
     last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
-    What an earlier attempt with the same `config` left in the folder stays; that of any other is removed.
+    What an earlier attempt with the same `config` left in the folder stays; that of any other is removed. Of several
+    processes that `torchrun` started, the first one is the run.
     ValueError if the folder holds a model already, cannot be made or is another process's run; Stopped if a person stopped
     the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
+    if not is_first():
+        yield Job(folder)
+        return
     make_folder(folder, _goes_on(folder, config))
     with _owned(folder):
         goes_on = _goes_on(folder, config)

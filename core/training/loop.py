@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
+from accelerate.utils import InitProcessGroupKwargs
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -82,6 +84,7 @@ class Trainer:
     """A training between two steps: all that the next one depends on, and the step itself.
 
     `state_dict` and `load_state_dict` carry it into another process, which on a CPU goes on to the bit as this one would have.
+    Several processes, as `torchrun` starts them, share each batch and take each step together; their loss is that of one.
     """
 
     def __init__(
@@ -90,7 +93,8 @@ class Trainer:
         self.network, self.training, self.execution = network, config.training, execution
         self.train, self.validation = train, validation
         self.plan = plan(train, config.training, tokens_at_once(config.model, execution.device))
-        self.accelerator = Accelerator(cpu=execution.device == "cpu")
+        patience = InitProcessGroupKwargs(timeout=timedelta(days=7))  # others wait while the first one waits for the device
+        self.accelerator = Accelerator(cpu=execution.device == "cpu", kwargs_handlers=[patience])
         self.prepared, self.optimizer = self.accelerator.prepare(network, adamw(network, config.training))
         self.prepared.train()
         self.largest, self.best = LargestLogit(), _Best(network)
@@ -99,6 +103,7 @@ class Trainer:
         """Of the steps of the epoch that is not over."""
         self.epochs: list[EpochFinished] = []
         self.started = time.perf_counter()
+        self._draw_apart()
 
     @property
     def done(self) -> bool:
@@ -128,7 +133,7 @@ class Trainer:
             with self.largest.watching(self.network) if watched and part is parts[0] else nullcontext():
                 error = self._loss(part) * (len(part) / n)
             self.accelerator.backward(error)
-            loss += error.item()
+            loss += self._over_all("mean", error.item())[0]
         limit = math.inf if self.training.clip_norm is None else self.training.clip_norm
         norm = float(self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit))
         if math.isfinite(norm) and math.isfinite(loss):
@@ -144,17 +149,30 @@ class Trainer:
         )  # fmt: skip
 
     def _loss(self, indices: Int[np.ndarray, "_"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of these reviews, in float32."""
-        batch = collate([self.train.ids[i] for i in indices])
+        """Mean cross-entropy of these reviews, in float32; of several processes, the mean of what each gives for its share."""
         self.rates.reviews += len(indices)
-        self.rates.tokens += batch.n_tokens
+        self.rates.tokens += sum(len(self.train.ids[i]) for i in indices)
+        own = indices[self.accelerator.process_index :: self.accelerator.num_processes]
+        weight = self.accelerator.num_processes * len(own) / len(indices)
+        own = own if len(own) else indices[:1]  # without weight: what all do together needs each
+        batch = collate([self.train.ids[i] for i in own])
         device, backend = self.accelerator.device, self.execution.backend
         mask = None if batch.token_mask is None else batch.token_mask.long().to(device)
         with torch.autocast(self.execution.device, torch.bfloat16, enabled=self.execution.precision == "bfloat16"):
             chosen = {} if backend is None else {"backend": backend}
             logits = self.prepared(batch.input_ids.to(device), mask, **chosen).logits.float()
-            labels = torch.from_numpy(self.train.labels[indices]).to(device)
-            return F.cross_entropy(logits, labels, label_smoothing=self.training.label_smoothing)
+            labels = torch.from_numpy(self.train.labels[own]).to(device)
+            return weight * F.cross_entropy(logits, labels, label_smoothing=self.training.label_smoothing)
+
+    def _over_all(self, reduction: str, *values: float) -> list[float]:
+        """The mean or the sum of each value over all processes, which is what each of them then goes by."""
+        if self.accelerator.num_processes == 1:
+            return list(values)
+        return self.accelerator.reduce(torch.tensor(values, device=self.accelerator.device), reduction).tolist()
+
+    def agreed(self, *said: bool) -> list[bool]:
+        """Of each, whether any process says so."""
+        return [total > 0 for total in self._over_all("sum", *map(float, said))]
 
     def _update(self, lr: float) -> None:
         for group in self.optimizer.param_groups:
@@ -181,6 +199,7 @@ class Trainer:
             random["cuda"] = torch.cuda.get_rng_state()
         return {
             "step": self.step,
+            "execution": asdict(self.execution),
             "elapsed_s": self.elapsed_s,
             "losses": self.losses,
             "rates": asdict(self.rates),
@@ -203,11 +222,15 @@ class Trainer:
         torch.set_rng_state(state["random"]["cpu"])
         if "cuda" in state["random"]:
             torch.cuda.set_rng_state(state["random"]["cuda"])
+        self._draw_apart()
+
+    def _draw_apart(self) -> None:
+        """Gives each process but the first, whose numbers are stored, random numbers of its own."""
+        if not self.accelerator.is_main_process:
+            torch.manual_seed(self.training.seed + (self.accelerator.process_index << 32) + (self.step << 40))
 
 
-def plan(
-    train: Examples, training: TrainingConfig, at_once: int | None = None
-) -> list[tuple[int, list[Int[np.ndarray, "_"]]]]:
+def plan(train: Examples, training: TrainingConfig, at_once: int | None = None) -> list[tuple[int, list[Int[np.ndarray, "_"]]]]:
     """Every step of a training in order: its epoch, from 1, and the reviews of its batch, in parts of tokens `at_once`."""
     rng = np.random.default_rng(training.seed)
     lengths = np.array([len(ids) for ids in train.ids], dtype=np.int64)
@@ -239,7 +262,14 @@ def fit(
         trainer.load_state_dict(state)
     checkpoints = checkpoints or Checkpoints()
     with patient() as asked_to_end:
-        while not trainer.done and not stopped():
+        while True:
+            stopping, ending = trainer.agreed(stopped(), asked_to_end())
+            if stopping or ending or trainer.done:
+                if trainer.step:  # storing and measuring may be interrupted, too
+                    checkpoints.write(trainer.state_dict())
+                if ending:
+                    raise Ended(f"the system asked it to end after step {trainer.step}")
+                break
             told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or trainer.step + 1 == len(trainer.plan)
             step = trainer.advance(told)
             if told or not _is_finite(step):
@@ -250,13 +280,8 @@ def fit(
                 epoch = trainer.validate()
                 emit(epoch)
                 _refuse_divergence(step, config, epoch.val_loss)  # of which the step's own loss knows nothing yet
-            if asked_to_end():
-                checkpoints.write(trainer.state_dict())
-                raise Ended(f"the system asked it to end after step {trainer.step}")
             if checkpoints.due():
                 checkpoints.write(trainer.state_dict())
-        if trainer.step:
-            checkpoints.write(trainer.state_dict())  # storing and measuring may be interrupted, too
     trainer.best.restore()
     return Fitted(rates=trainer.rates, epochs=trainer.epochs, best_epoch=trainer.best.epoch, stopped=not trainer.done)
 

@@ -26,7 +26,7 @@ from core.data.reviews import Reviews, load, stamp
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
-from core.jobs import ROOT, make_folder
+from core.jobs import ROOT, is_first, make_folder
 from core.networks.auto import build
 from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.training import machine
@@ -85,7 +85,7 @@ def train(
     `stopped` is asked before each step; once it says yes, the weights of the best epoch so far are stored, or in the first
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     Where `out` holds a checkpoint of this very training, it goes on from there; once the model of a training that was not
-    stopped is whole, the checkpoint is removed.
+    stopped is whole, the checkpoint is removed. Of several processes, as `torchrun` starts them, the first one alone writes.
     `asked_for`: the `stamp` of the reviews when the training was asked for, if it waited since.
     ValueError for data or knobs that cannot be used, or that have changed, and if `out` holds a model already;
     TrainingDiverged; Ended.
@@ -98,6 +98,8 @@ def train(
     _refuse_changed(prepared, asked_for)
     checkpoints = Checkpoints(out, _identity(config, prepared.splits), config.training.checkpoint_s)
     state = checkpoints.read()
+    if state and state["execution"]["device"] == execution.device:
+        execution = Execution(**state["execution"])  # what "auto" measures now may differ
     if prepared.splits.train.notes:
         emit(TableRead(notes=list(prepared.splits.train.notes)))
     torch.manual_seed(config.training.seed)
@@ -111,12 +113,12 @@ def train(
     ))  # fmt: skip
     fitted = fit(
         network, prepared.config, prepared.examples("train"), prepared.examples("validation"),
-        execution=execution, emit=emit, stopped=stopped, checkpoints=checkpoints, state=state,
+        execution=execution, emit=emit, stopped=stopped, checkpoints=checkpoints if is_first() else None, state=state,
     )  # fmt: skip
     earlier_s = state["elapsed_s"] if state else 0.0
     last = _outcome(prepared, network.cpu(), fitted, out, Asked(argv=argv, execution=execution, began=began - earlier_s))
     emit(last)
-    if not fitted.stopped:
+    if is_first() and not fitted.stopped:
         checkpoints.remove()
     return last
 
@@ -141,7 +143,7 @@ def _fingerprints(splits: Splits) -> dict[str, str]:
 
 
 def _outcome(prepared: Prepared, network: Any, fitted: Fitted, out: Path, asked: Asked) -> TrainingFinished | Cancelled:
-    if fitted.stopped and not fitted.rates.reviews:
+    if not is_first() or (fitted.stopped and not fitted.rates.reviews):
         return Cancelled()
     finished = _store(prepared, network, fitted, out, asked)
     return Cancelled(best_epoch=finished.best_epoch, model_dir=finished.model_dir) if fitted.stopped else finished
