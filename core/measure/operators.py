@@ -35,8 +35,6 @@ class Sizes:
     """Bytes of a number in a product."""
     stored: int
     """Bytes of a weight, and of what one layer hands to the next."""
-    converts: bool
-    """Whether the softmax first copies scores to float32; a GPU reads bfloat16 as it goes."""
     copies: bool
     """Whether a batched product copies q, k and v, since heads of several reviews do not lie evenly in memory."""
 
@@ -47,7 +45,7 @@ class Sizes:
             batch=cell.batch, tokens=cell.batch * cell.length, rows=cell.batch * cell.n_heads * cell.length,
             length=cell.length, training=cell.what != "forward", d_model=cell.n_heads * cell.d_head, d_head=cell.d_head,
             item=BYTES[cell.dtype], stored=4 if cell.dtype == "mixed" else BYTES[cell.dtype],
-            converts=cell.dtype != "float32" and cell.device != "cuda", copies=cell.batch > 1 and cell.n_heads > 1,
+            copies=cell.batch > 1 and cell.n_heads > 1,
         )  # fmt: skip
 
     @property
@@ -76,8 +74,8 @@ def _linear(s: Sizes, given: str, made: str, n_in: int, n_out: int, given_item: 
     yield Op(reads=(half, weight), makes={made: s.tokens * n_out * s.item}, keeps=(half, weight))
 
 
-Attention = Generator[Op, None, tuple[str, tuple[str, ...]]]
-"""The operators between q, k, v and the heads side by side; gives the names of the heads' output and of the weights."""
+Attention = Generator[Op, None, str]
+"""The operators between q, k, v and the heads side by side; gives the name of the heads' output."""
 
 
 def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
@@ -90,7 +88,7 @@ def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
     yield Op(reads=(qkv,), makes={f"parted{n}": 3 * s.x}, view=True)
     yield Op(reads=(f"parted{n}",), makes=dict.fromkeys(names, s.x), view=True)
     attention = {"eager": _written_out, "chunked": _by_tiles}.get(backend, _fused)
-    heads, weights = yield from attention(s, n, merged)
+    heads = yield from attention(s, n, merged)
     yield from _linear(s, merged, attended, s.d_model, s.d_model, s.item)
     yield Op(holds=(qkv, heads))
     yield Op(reads=(x, attended), makes={summed: s.handed}, passes=True)
@@ -107,30 +105,23 @@ def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
     yield Op(reads=(normed, fed), makes={total: s.handed}, passes=True)
     yield Op(
         reads=(total,), makes={f"x{n + 1}": s.handed, f"last statistics{n}": statistics},
-        keeps=(total, f"last statistics{n}"), holds=(x, attended, *weights), parameters=2 * s.d_model * s.stored,
+        keeps=(total, f"last statistics{n}"), holds=(x, attended), parameters=2 * s.d_model * s.stored,
     )  # fmt: skip
 
 
 def _written_out(s: Sizes, n: int, merged: str) -> Attention:
     """`core.attention.eager`: scores, softmax and weights as matrices of T x T."""
-    q, k, v, scaled, logits, wide, weights, half, heads = (
-        f"{name}{n}" for name in ("q", "k", "v", "scaled", "logits", "wide", "weights", "half", "heads")
-    )
-    scores, softmax = s.rows * s.length * s.item, s.rows * s.length * 4
+    q, k, v, scaled, logits, weights, heads = (f"{name}{n}" for name in ("q", "k", "v", "scaled", "logits", "weights", "heads"))
+    scores = s.rows * s.length * s.item
     yield Op(reads=(q,), makes={scaled: s.x})
     queries = yield from _even(s, scaled)
     keys = yield from _even(s, k)
     yield Op(reads=(queries, keys), makes={logits: scores}, keeps=(queries, keys), holds=(scaled,))
-    if s.converts:
-        yield Op(reads=(logits,), makes={wide: softmax})
-    yield Op(reads=(wide if s.converts else logits,), makes={weights: softmax}, keeps=(weights,), part=ATTENTION)
-    if s.item < 4:
-        yield Op(reads=(weights,), makes={half: scores}, part=ATTENTION)
-    rounded = half if s.item < 4 else weights
+    yield Op(reads=(logits,), makes={weights: scores}, keeps=(weights,), part=ATTENTION)
     values = yield from _even(s, v)
-    yield Op(reads=(rounded, values), makes={heads: s.x}, keeps=(rounded, values), holds=(logits,), back=s.x if s.copies else 0)
+    yield Op(reads=(weights, values), makes={heads: s.x}, keeps=(weights, values), back=s.x if s.copies else 0)
     yield Op(reads=(heads,), makes={merged: s.x}, passes=True)
-    return heads, (weights,)
+    return heads
 
 
 def _even(s: Sizes, name: str) -> Generator[Op, None, str]:
@@ -153,14 +144,14 @@ def _by_tiles(s: Sizes, n: int, merged: str) -> Attention:
         reads=(q, k, v), makes={merged: s.x, rows: 4 * s.rows}, keeps=(q, k, v, merged, rows), scratch=forward,
         back=sums + max(2 * tile + (1 + s.copies + 4 * wide) * strip - wide * 3 * s.x, 0),
     )  # fmt: skip
-    return merged, ()
+    return merged
 
 
 def _fused(s: Sizes, n: int, merged: str) -> Attention:
     """PyTorch's flash kernels, which keep a number for each row in place of its weights."""
     q, k, v, rows = (f"{name}{n}" for name in ("q", "k", "v", "row sums"))
     yield Op(reads=(q, k, v), makes={merged: s.x, rows: 4 * s.rows}, keeps=(q, k, v, merged, rows))
-    return merged, ()
+    return merged
 
 
 def bilstm_layer(s: Sizes, n: int) -> Iterator[Op]:

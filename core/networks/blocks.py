@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
+from core.attention import eager
 from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS, resolve
 from core.config import SPECIAL_TOKENS, TransformerArchitecture
@@ -24,11 +25,11 @@ ATTENTION_SCALES: dict[str, Callable[[TransformerArchitecture], float]] = {
 
 
 def attention_function(backend: str, *, weights: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """The `attend` of a backend. ValueError if it is unknown, or if weights are asked of one that computes none."""
+    """The `attend` of a backend, with `weights` or without. ValueError if it is unknown, or computes none and is asked."""
     attend = resolve(BACKENDS, "backend", backend)
     if (reason := BACKENDS[backend].why_not(weights=weights)) is not None:
         raise ValueError(f"backend {backend!r}: {reason}")
-    return attend
+    return eager.attend_unseen if backend == "eager" and not weights else attend
 
 
 def split_heads(qkv: Float[Tensor, "B T D3"], n_heads: int) -> Float[Tensor, "3 B H T K"]:

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
+from core.attention import eager
 from core.attention.bias import Bias
 from core.attention.masks import AttentionMask
 from core.catalog import BACKENDS, CANNOT
+from core.networks.blocks import attention_function
 from tests.backends import able
 
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 4e-2}
@@ -182,7 +184,7 @@ def test_dropout_leaves_weights_divided_by_their_share(name, p, padded):
         torch.testing.assert_close(gradient.double(), right.double(), atol=1e-5, rtol=1e-5)
 
 
-weighing = pytest.mark.parametrize("name", [name for name in BACKENDS if BACKENDS[name].gives_weights])
+weighing = pytest.mark.parametrize("name", able(weights=True))
 
 
 @weighing
@@ -203,6 +205,31 @@ def test_weights_are_float32_sum_to_one_and_leave_padding_out(name, dtype):
     torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4, 11))
     shown = token_mask[:, None, None, :].expand_as(weights)
     assert (weights[~shown] == 0).all() and (weights[shown] > 0).all()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("biased", [False, True])
+def test_weights_that_nobody_looks_at_change_nothing(dtype, biased):
+    """To the bit going forward: rounded before the product they are either way."""
+    q, k, v, token_mask = draw(4, 64, 64, dtype=dtype)
+    bias = Added(torch.randn(4, 64, 64)) if biased else None
+    out, _, gradients = result_and_gradients(lambda *x: eager.attend(*x, AttentionMask(token_mask), bias), [q, k, v])
+    unseen, weights, others = result_and_gradients(
+        lambda *x: eager.attend_unseen(*x, AttentionMask(token_mask), bias), [q, k, v]
+    )
+    assert weights is None and torch.equal(unseen, out)
+    for gradient, other in zip(gradients, others, strict=True):
+        torch.testing.assert_close(other, gradient, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+
+
+def test_weights_in_half_precision_are_float32_only_where_they_are_asked_for():
+    q, k, v, _ = draw(2, 40, 40, dtype=torch.bfloat16)
+    widest = {}
+    for asked in (True, False):
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+            attention_function("eager", weights=asked)(q, k, v, AttentionMask())
+        widest[asked] = max(event.self_cpu_memory_usage for event in found.events())
+    assert widest[True] == 2 * widest[False] == 4 * 3 * 2 * 40 * 40
 
 
 @pytest.mark.parametrize("padded", [False, True], ids=["dense", "padded"])

@@ -92,11 +92,5 @@ def test_tiles_are_as_large_as_they_are_taken_for():
     assert operators.TILE == chunked.TILE
 
 
-def test_a_gpu_reads_bfloat16_without_a_copy(cell):
-    long = dict(dtype="bfloat16", length=400)
-    assert peak_bytes(cell(device="cuda", **long)) < peak_bytes(cell(device="cpu", **long))
-    assert peak_bytes(cell(device="cuda")) == peak_bytes(cell(device="cpu"))
-
-
 def test_a_backend_that_is_not_understood_has_no_prediction(cell):
     assert peak_bytes(cell(backend="flex")) is None

@@ -27,10 +27,11 @@ from transformers.masking_utils import bidirectional_mask_function
 from transformers.utils import logging
 
 from core.attention.masks import AttentionMask
-from core.catalog import BACKENDS
 from core.inspection.reading import read
 from core.networks import pretrained
+from core.networks.blocks import attention_function
 from core.networks.pretrained import ARCHITECTURES, NAME, open_pretrained
+from tests.backends import able
 
 B, T, L, H, D = 3, 13, 2, 4, 24
 PAD, LENGTHS = 0, (13, 6, 9)
@@ -200,7 +201,7 @@ def test_a_mask_that_hides_nothing_is_none(local_size, window):
 
 
 @every_kind
-@pytest.mark.parametrize("backend", [name for name in RUN if not BACKENDS[name].gives_weights])
+@pytest.mark.parametrize("backend", [name for name in RUN if name not in able(weights=True)])
 def test_maps_of_a_backend_that_has_none_are_an_error_that_names_eager(checkpoints, kind, backend):
     network = open_pretrained(checkpoints / kind).network
     with pytest.raises(ValueError, match=rf"'{backend}'.*'eager'"):
@@ -217,9 +218,8 @@ def test_an_unknown_backend_is_an_error_that_lists_them(checkpoints):
 @every_backend
 def test_the_backend_asked_for_is_the_one_that_runs(checkpoints, kind, backend, monkeypatch):
     ran = []
-    entry = BACKENDS[backend]
-    resolved = entry.resolve()
-    monkeypatch.setattr(f"{resolved.__module__}.attend", lambda *given: ran.append(backend) or resolved(*given))
+    attend = attention_function(backend, weights=False)
+    monkeypatch.setattr(f"{attend.__module__}.{attend.__name__}", lambda *given: ran.append(backend) or attend(*given))
     open_pretrained(checkpoints / kind).network(*batch(), backend=backend)
     assert ran == [backend] * L
 
