@@ -183,6 +183,12 @@ def all_runs(root: Path | None = None) -> list[Run]:
     return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
 
 
+def alive(root: Path | None = None) -> list[Run]:
+    """The runs whose processes live, in the order in which they get their device; no more of the others is read."""
+    living = [folder for folder in sorted(_folders(root or runs_root())) if jobs.is_alive(folder)]
+    return [run for folder in living if (run := _read(folder)) is not None and run.is_alive]
+
+
 def read(id: str, root: Path | None = None) -> Run:
     """One run. ValueError if there is none of that id."""
     run = _read(find(id, root))

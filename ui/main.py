@@ -62,6 +62,10 @@ shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 if not presenting:
     st.title(shown.title)  # before the page's own imports, so that there is something to see at once
+    from ui import running  # which is slower to import than a title to show
+
+    with st.sidebar:
+        running.line()
 try:
     page.run()
 finally:  # a page may end early, by st.stop

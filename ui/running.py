@@ -1,0 +1,46 @@
+"""What runs at this moment, in a few words on every page."""
+
+import streamlit as st
+
+from core import runs
+from core.curves import last
+from core.records import StepFinished, TrainingStarted
+from core.runs import Run
+from ui import live, markdown
+
+SECONDS_BETWEEN_LOOKS = 3.0
+NAME_LENGTH = 30
+
+
+def line() -> None:
+    """A link to the run that has the machine and how far it is, and how many wait; nothing where nothing runs."""
+    if runs.alive():
+        st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS)()
+
+
+def _draw() -> None:
+    alive = runs.alive()
+    for run in alive:
+        if run.state == "running":
+            page = "train" if run.sweep is None else "memory"
+            st.page_link(
+                f"../pages/{page}.py",
+                label=markdown.literal(f"{_short(run.name)}: {how_far(run)}"),
+                icon=":material/play_circle:",
+                query_params={f"{page}_run": run.id},
+            )
+    waiting = sum(run.state == "queued" for run in alive)
+    if waiting:
+        st.caption("1 run waits for its turn." if waiting == 1 else f"{waiting} runs wait for their turn.")
+
+
+def how_far(run: Run) -> str:
+    """Where a run that has its device is."""
+    started, step = (last(run.events, kind) for kind in (TrainingStarted, StepFinished))
+    if run.sweep is not None:
+        return "measuring"
+    return "starting" if started is None or step is None else f"{live.place(step)}, {live.time_left(started, step)}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
