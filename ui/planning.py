@@ -44,7 +44,7 @@ def after(run: Run, preset: str) -> None:
 def described(asked: RunConfig, other: RunConfig) -> str:
     """In which knobs of training another configuration differs, for a button."""
     old, new = asked.training, other.training
-    words = [f"batch {new.batch_size}"]
+    words = [f"batch {new.batch_size}"] * (new.batch_size != old.batch_size)
     words += [new.backend] * (new.backend != old.backend) + ["checkpointing"] * (new.checkpointing != old.checkpointing)
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
