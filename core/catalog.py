@@ -47,11 +47,6 @@ class Backend(Entry):
     compiles: bool = False
     """Whether it is compiled when it is first used, on a CPU by a C++ compiler."""
 
-    @property
-    def gives_weights(self) -> bool:
-        """Whether attention weights come with the output."""
-        return any("weights" not in cannot for cannot in self.cannot.values())
-
     def why_not(self, *, device: str | None = None, dtype: str | None = None, **asked: bool) -> str | None:
         """A sentence that says why this backend cannot do what is asked; None if it can.
 

@@ -8,7 +8,6 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from core.catalog import BACKENDS
 from core.config import BiLSTMArchitecture, EncoderArchitecture
 from core.networks import auto
 from tests.backends import able
@@ -167,7 +166,7 @@ def test_every_backend_answers_alike_and_shows_weights_or_says_why_not(backend):
     plain = network(*batch())
     assert plain.attentions is None
     torch.testing.assert_close(network(*batch(), backend=backend).logits, plain.logits, atol=1e-5, rtol=1e-5)
-    if BACKENDS[backend].gives_weights:
+    if backend in able(weights=True):
         assert len(network(*batch(), output_attentions=True, backend=backend).attentions) == 2
     else:
         with pytest.raises(ValueError, match=f"backend '{backend}': it computes no weights; to inspect, use 'eager'"):
