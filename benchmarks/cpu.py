@@ -24,4 +24,4 @@ some again and keeps the rest of the same day.
 
 
 if __name__ == "__main__":
-    main("Speed and memory on a CPU", PARTS, DESCRIPTION, device="cpu", minutes=15)
+    main("Speed and memory on a CPU", PARTS, DESCRIPTION, device="cpu", minutes=25)

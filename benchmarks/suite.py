@@ -153,9 +153,11 @@ def _arguments(parts: Mapping[str, Part], description: str, device: str, minutes
     parser.add_argument("--device", choices=("cpu", "cuda"), default=device)
     parser.add_argument("--arrays", default=str(ARRAYS), help="file of `python -m benchmarks.arrays`")
     parser.add_argument("--peers", help="folder of article_train.py and hf_trainer.py, to be timed, too")
-    parser.add_argument("--minutes", type=float, default=minutes, help="after which no part is begun any more")
+    parser.add_argument("--minutes", type=float, default=minutes, help="after which no table is begun any more: %(default)g")
     parser.add_argument("--out", default=str(HERE), help="folder for RESULTS_<hardware>_<date>.json and .md")
     asked = parser.parse_args()
+    if not Path(asked.out).is_dir():
+        parser.error(f"out: got {asked.out!r}, expected a folder that is there")
     if asked.device == "cuda" and not torch.cuda.is_available():
         parser.error("device: got 'cuda', but PyTorch finds no GPU here; use --device cpu")
     return asked

@@ -28,7 +28,7 @@ def part(name, *values):
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     def call(parts, *words):
-        monkeypatch.setattr(sys, "argv", ["benchmarks/x.py", *words, "--out", str(tmp_path)])
+        monkeypatch.setattr(sys, "argv", ["benchmarks/x.py", "--out", str(tmp_path), *words])
         suite.main("T", parts, "d", "cpu", 15)
         (path,) = tmp_path.glob("*.json")
         return {table.name: table.rows for table in read_file(path).tables if table.name != "budgets"}, capsys.readouterr()
@@ -77,6 +77,12 @@ def test_no_part_is_begun_when_time_is_over(run):
 def test_an_unknown_part_is_refused(run):
     with pytest.raises(SystemExit, match="only: got c, expected some of a, b"):
         run({"a": part("a", 1), "b": part("b", 2)}, "--only", "a,c")
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_measured(run, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run({"a": part("a", 1)}, "--out", str(tmp_path / "missing"))
+    assert "expected a folder that is there" in capsys.readouterr().err
 
 
 def test_every_result_of_this_tree_is_read_and_its_markdown_is_made_from_it():
