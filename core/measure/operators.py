@@ -166,9 +166,12 @@ def bilstm_layer(s: Sizes, n: int) -> Iterator[Op]:
 
 
 def _mirrored(s: Sizes, given: str, made: str, width: int, item: int) -> Iterator[Op]:
-    """Places by an index of 64 bits for each number, which is kept."""
+    """Places by an index of 64 bits for each number, which is kept; bfloat16 is gathered by way of float32."""
     size, index = s.tokens * width * item, f"{made}'s index"
-    yield Op(reads=(given,), makes={made: size, index: 8 * s.tokens * width}, keeps=(given, index), back=size)
+    yield Op(
+        reads=(given,), makes={made: size, index: 8 * s.tokens * width}, keeps=(given, index),
+        scratch=4 * s.tokens * width * (item < 4), back=size,
+    )  # fmt: skip
 
 
 def _lstm(s: Sizes, given: str, made: str, d_in: int, item: int) -> Iterator[Op]:
@@ -192,7 +195,7 @@ def _lstm(s: Sizes, given: str, made: str, d_in: int, item: int) -> Iterator[Op]
     yield Op(
         reads=(read, *([weight] * mixed)), keeps=(read, made, space, *([weight] * mixed)), holds=(given,),
         makes={made: s.x, space: 4 * s.x + steps * _padded(s.d_model, s.item) * s.item if s.training else 0},
-        scratch=4 * n_parameters + gates * s.training if exact else 4 * s.tokens * d_in * (not s.training),
+        scratch=(4 * n_parameters + gates * s.training) * exact,
         back=4 * s.tokens * s.d_model + gates + 8 * n_parameters + states + converted,
         parameters=0 if mixed else n_parameters * s.item,
     )  # fmt: skip
