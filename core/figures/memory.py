@@ -48,8 +48,10 @@ def time_along(
         cells = [cell for cell in measured if cell.label == label and cell.median_s is not None]
         if cells:
             trace = _points(number, label, over, cells, [1e3 * (cell.median_s or 0) for cell in cells], "ms", ",.2f")
-            spread = [1e3 * (cell.spread_s or 0) / 2 for cell in cells]
-            trace.update(mode="lines+markers", line=dict(width=1.5), error_y=dict(type="data", array=spread, thickness=1.5))
+            above = [1e3 * (cell.spread_s or 0) / 2 for cell in cells]
+            below = [min(half, 0.9 * median) for half, median in zip(above, trace.y, strict=True)]  # no time is below 0
+            bars = dict(type="data", array=above, arrayminus=below, symmetric=False, thickness=1.5)
+            trace.update(mode="lines+markers", line=dict(width=1.5), error_y=bars)
             figure.add_trace(trace)
     ringed = [cell for cell in measured if (cell.label, getattr(cell, over)) in unsure]
     if ringed:
@@ -191,7 +193,8 @@ def _axes(figure: go.Figure, over: Over, places: Sequence[int], y_title: str, lo
         doubled = [2**power for power in range(17) if first <= 2**power <= last]
         edges = [math.log10(first / 1.15), math.log10(last * 1.15)]
         ticks = dict(type="log", range=edges, tickvals=doubled if len(doubled) > 1 else list(places))
-        values = dict(type="log", dtick="D2" if _decades(figure) < 2.5 else 1)
+        decades = _decades(figure)
+        values = dict(type="log", dtick="D1" if decades < 0.7 else "D2" if decades < 2.5 else 1)
     else:
         ticks = dict(type="linear", range=[0, last * 1.05])
         values = dict(type="linear", rangemode="tozero")
@@ -200,6 +203,6 @@ def _axes(figure: go.Figure, over: Over, places: Sequence[int], y_title: str, lo
 
 
 def _decades(figure: go.Figure) -> float:
-    """How many powers of ten the values span: few leave room for ticks at 2 and 5."""
+    """How many powers of ten the values span: few leave room for ticks at 2 and 5, or at each digit."""
     values = [value for trace in figure.to_dict()["data"] for value in trace["y"]]
     return math.log10(max(values) / min(values)) if values else 0.0

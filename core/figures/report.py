@@ -24,7 +24,8 @@ def page(
             full_html=False, include_plotlyjs=number == 0, config={"displaylogo": False}, div_id=f"chart-{number}"
         )
         parts += [f"<h2>{html.escape(name)}</h2>", div]
-    parts += ["<h2>All figures</h2>", table.to_html(index=False, na_rep="n/a", float_format="{:,.2f}".format, border=0)]
+    filled = table.astype(object).where(table.notna(), "n/a")
+    parts += ["<h2>All figures</h2>", filled.to_html(index=False, float_format="{:,.2f}".format, border=0)]
     parts += [*(f"<p>{html.escape(note)}</p>" for note in notes), f"<pre>{html.escape(command)}</pre>"]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
     return f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
