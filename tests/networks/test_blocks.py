@@ -193,12 +193,12 @@ def test_weights_asked_of_a_backend_without_any_name_one_that_has_them():
 
 def test_logits_are_what_the_softmax_is_taken_of():
     attention, x = drawn(SelfAttention, architecture())
-    positions, mask, positional, attend, _ = context(architecture())
+    positions, mask, positional, _, _ = context(architecture())
     logits = attention.logits(x, positions, mask, positional)
     q, k, _ = (part.unflatten(-1, (3, 8)) for part in attention.qkv(x).chunk(3, dim=-1))
     expected = torch.einsum("bqhk,bthk->bhqt", q, k) / 8**0.5
     torch.testing.assert_close(logits, expected * TOKEN_MASK[:, None, None, :])
-    _, weights = attention(x, positions, mask, positional, attend)
+    _, weights = attention(x, positions, mask, positional, attention_function("eager", weights=True))
     hidden = logits.masked_fill(~TOKEN_MASK[:, None, None, :], float("-inf"))
     torch.testing.assert_close(hidden.softmax(-1), weights)
 
