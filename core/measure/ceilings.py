@@ -1,7 +1,6 @@
 """How fast this machine multiplies and copies, measured in this process, which does nothing else."""
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 
 import torch
 
-from core.measure.cells import hardware_of, synchronize
+from core.measure.cells import asked, hardware_of, synchronize
 from core.measure.operators import BYTES
 from core.records import Ceilings, Cell
 
@@ -51,4 +50,4 @@ def _seconds(cell: Cell, run: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(measure(Cell(**json.loads(sys.argv[1]))))))
+    print(json.dumps(asdict(measure(asked()))))

@@ -2,13 +2,12 @@
 
 import gc
 import json
-import sys
 from pathlib import Path
 
 import torch
 
 from core.catalog import BACKENDS
-from core.measure.cells import circumstances, prepare, synchronize
+from core.measure.cells import asked, circumstances, prepare, synchronize
 from core.measure.live_bytes import peak_of
 from core.records import Cell
 
@@ -63,4 +62,4 @@ def _on_cuda(cell: Cell) -> dict[str, int | str | None]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Cell(**json.loads(sys.argv[1])))))
+    print(json.dumps(measure(asked())))

@@ -2,11 +2,10 @@
 
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
-from core.measure.cells import circumstances, prepare, synchronize
+from core.measure.cells import asked, circumstances, prepare, synchronize
 from core.records import Cell
 
 WARM_UPS = 2
@@ -40,4 +39,4 @@ def _timed(cell: Cell, run: Callable[[], None]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Cell(**json.loads(sys.argv[1])))))
+    print(json.dumps(measure(asked())))

@@ -1,7 +1,11 @@
 """Measurements in processes of their own, as they are made; small cells, but for two of 64 MiB and more."""
 
+import json
+import os
+import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -107,6 +111,32 @@ def test_a_measurement_that_is_stopped_ends_at_once(cell, monkeypatch, tmp_path)
     assert time.monotonic() - start < 20
     if sys.platform == "linux":
         assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives an orphan no other parent")
+def test_a_measurement_ends_with_whoever_asked_for_it(cell):
+    child = "import sys, time; from core.measure.cells import asked; asked(); print('up', flush=True); time.sleep(300)"
+    start = f"import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', {child!r}, sys.argv[1]]); "
+    command = [sys.executable, "-c", start + "print(p.pid, flush=True); time.sleep(300)", json.dumps(asdict(cell()))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=process.ROOT) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert parent.stdout.readline() == "up\n"
+        parent.kill()
+    assert gone_within(pid, 60)
+
+
+def gone_within(pid: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_what_cannot_fit_is_not_tried(cell, monkeypatch):
