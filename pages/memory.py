@@ -17,6 +17,6 @@ with panels.refusals():
     else:
         run, config, measured, missing = None, measuring.choose(), [], "not measured yet"
         measuring.start(config)
-    chosen = memory_panels.charts(config, measured)
+    chosen = memory_panels.charts(config, measured, run)
     if not controls.presenting():
         memory_panels.below(config, measured, chosen, run, missing)

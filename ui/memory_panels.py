@@ -56,13 +56,13 @@ def along(config: SweepConfig) -> Along:
         return Along(over=over, at=st.selectbox(label, options, len(options) - 1, key=key, bind="query-params", width=200))
 
 
-def charts(config: SweepConfig, measured: Sequence[CellMeasured]) -> Along:
+def charts(config: SweepConfig, measured: Sequence[CellMeasured], run: Run | None) -> Along:
     """The sentence and both charts; returns what they go along."""
     chosen = along(config)
     here = chosen.here(measured)
     say = st.title if controls.presenting() else st.subheader
     say(markdown.literal(memory.headline(config, chosen, here)), anchor=False)
-    log = _log()
+    log = _look(run)
     with st.grid(2, min_column_width=340, gap="medium") as places:
         for name, figure in figures(config, chosen, here, log).items():
             with places.cell():
@@ -75,10 +75,19 @@ def charts(config: SweepConfig, measured: Sequence[CellMeasured]) -> Along:
     return chosen
 
 
-def _log() -> bool:
+def _look(run: Run | None) -> bool:
+    """Whether axes are logarithmic, and the way to the view for a projector."""
     if controls.presenting():
         return st.query_params.get("memory_log") != "false"
-    return st.toggle("Logarithmic axes", value=True, key="memory_log", bind="query-params")
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        log = st.toggle("Logarithmic axes", value=True, key="memory_log", bind="query-params")
+        if run is not None:
+            asked = {key: st.query_params.get_all(key) for key in st.query_params} | {"memory_run": run.id, "present": "1"}
+            st.page_link(
+                "../pages/memory.py", label="Present", icon=":material/present_to_all:", query_params=asked,
+                help="Large charts and one sentence, for a projector; the browser's Back button ends it.",
+            )  # fmt: skip
+    return log
 
 
 def figures(config: SweepConfig, chosen: Along, here: Sequence[CellMeasured], log: bool) -> dict[str, go.Figure]:
@@ -194,10 +203,6 @@ def all_figures(config: SweepConfig, measured: Sequence[CellMeasured], chosen: A
             "Download HTML", partial(as_html, config, measured, chosen, frame, command), "attention-memory.html", "text/html",
             key="memory_html", icon=":material/download:", help="One file with both charts, which needs no network.",
         )  # fmt: skip
-        if run is not None:
-            asked = {key: st.query_params.get_all(key) for key in st.query_params} | {"memory_run": run.id, "present": "1"}
-            st.page_link("../pages/memory.py", label="Present", icon=":material/present_to_all:", query_params=asked,
-                         help="Large charts and one sentence, for a projector; the browser's Back button ends it.")  # fmt: skip
     st.caption(f"{markdown.literal(name)}. This page's address finds it again.")
     if command:
         st.caption("The exact command:")

@@ -26,7 +26,7 @@ def show() -> None:
     for note in one.notes:
         st.markdown(markdown.literal(note))
     for table in one.tables:
-        st.markdown(f"**{markdown.literal(table.name)}**")
+        st.markdown(f"**{markdown.literal(table.name[:1].upper() + table.name[1:])}**")
         st.markdown(markdown.literal(table.caption))
         st.dataframe(frame(table), hide_index=True)
     st.code(one.command, language="bash", wrap_lines=True)
