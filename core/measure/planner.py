@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig
@@ -88,26 +89,16 @@ def _cells(config: RunConfig, mean_length: float | None) -> list[Cell]:
     mean = min(mean_length or length, length)
     at_once = tokens_at_once(model, device)
     tokens = training.batch_size * mean if at_once is None else min(training.batch_size * mean, at_once)
-    shape = dict(
-        what="step",
-        batch=max(1, round(tokens / length)),
-        length=length,
-        n_layers=model.n_layers,
-        device=device,
+    step = partial(
+        Cell, what="step", batch=max(1, round(tokens / length)), length=length, n_layers=model.n_layers, device=device
     )
+    dtypes = DTYPES[training.precision]
     if not isinstance(model, EncoderArchitecture):
-        return [
-            Cell(network="bilstm", backend=None, n_heads=1, d_head=model.d_hidden, dtype=dtype, **shape)
-            for dtype in DTYPES[training.precision]
-        ]
-    recomputed = length > CHECKPOINT_BEYOND if training.checkpointing == "auto" else training.checkpointing == "on"
-    return [
-        Cell(
-            backend=backend, n_heads=model.n_heads, d_head=model.d_model // model.n_heads, dtype=dtype,
-            checkpointing=recomputed, **shape,
-        )
-        for backend, dtype in product(_backends(config, device), DTYPES[training.precision])
-    ]  # fmt: skip
+        return [step(network="bilstm", backend=None, n_heads=1, d_head=model.d_hidden, dtype=dtype) for dtype in dtypes]
+    heads = dict(n_heads=model.n_heads, d_head=model.d_model // model.n_heads)
+    again = length > CHECKPOINT_BEYOND if training.checkpointing == "auto" else training.checkpointing == "on"
+    choices = product(_backends(config, device), dtypes)
+    return [step(**heads, backend=backend, dtype=dtype, checkpointing=again) for backend, dtype in choices]
 
 
 def _backends(config: RunConfig, device: str) -> tuple[str, ...]:

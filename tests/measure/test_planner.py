@@ -14,6 +14,7 @@ from core.measure.planner import device_memory, largest_batch, needed_bytes, pla
 from core.measure.predict import peak_bytes
 from core.networks.encoder import Encoder
 from core.presets import PRESETS, bilstm, encoder_base, encoder_small
+from core.training import machine
 
 GIB = 2**30
 
@@ -122,6 +123,10 @@ def test_a_wider_network_needs_what_its_embedding_takes():
     training = TrainingConfig(device="cpu", precision="float32", batch_size=1)
     few, many = (needed_bytes(RunConfig(model=replace(base, vocab_size=n), training=training)) for n in (1000, 100_000))
     assert few is not None and many is not None and 12 * 99_000 * 100 < many - few <= 16 * 99_000 * 100
+
+
+def test_activations_are_computed_again_from_the_same_length_on_as_in_training():
+    assert planner.CHECKPOINT_BEYOND == machine.CHECKPOINT_BEYOND
 
 
 def test_memory_of_a_device(monkeypatch):
