@@ -6,7 +6,7 @@ from ui import compare, controls, loaders, run_panels
 
 st.markdown(
     "What was set differently, what came of it, and at what cost.  \n"
-    "A difference in accuracy counts when both figures are of the same reviews and their intervals do not overlap."
+    "A difference in accuracy counts when both were measured on the same reviews and it is more than chance would make."
 )
 run_panels.deleted()
 found = loaders.runs()

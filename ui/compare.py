@@ -1,15 +1,18 @@
 """Runs beside one another as tables and sentences: how each stands, what differs, and whether a difference is one."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from core import runs
 from core.config import BiLSTMArchitecture
+from core.evaluation.paired import Paired
 from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
+from core.statistics import holm, verdict
 from ui.launching import is_asked_to_stop
 
 SIDES = ("validation", "test")
@@ -156,29 +159,27 @@ def is_same_reviews(run: Run, other: Run, side: str) -> bool:
     return fingerprint is not None and fingerprint == other.recorded("data", "fingerprint", side)
 
 
-def findings(chosen: Sequence[Run], baseline: Run) -> list[str]:
-    """A sentence for each run whose accuracy on the test reviews can be held against the baseline's."""
-    titles = titles_of(chosen)
-    return [
-        f"{titles[run.id]}: {_accuracy(run, 'test')} of the test reviews right, {_against(run, baseline)}"
-        for run in chosen
-        if run.id != baseline.id and is_same_reviews(run, baseline, "test") and _bounds(run) and _bounds(baseline)
-    ]
+def findings(chosen: Sequence[Run], baseline: Run, compared: Callable[[Run, Run], Paired]) -> list[str]:
+    """A sentence for each run that was measured on the baseline's test reviews: is it better, or is that chance?
+
+    `compared` holds the stored predictions of the baseline and of another run against each other; it raises ValueError.
+    """
+    titles, found, sentences = titles_of(chosen), {}, []
+    others = [run for run in chosen if run.id != baseline.id and run.model and is_same_reviews(run, baseline, "test")]
+    for run in others:
+        try:
+            found[run.id] = compared(baseline, run).accuracy
+        except ValueError as error:
+            sentences.append(f"{titles[run.id]} cannot be held against the baseline: {error}.")
+    chances = holm([difference.p for difference in found.values()])
+    several = " (of several, by Holm)" if len(found) > 1 else ""
+    for (id, difference), p in zip(found.items(), chances, strict=True):
+        sentences.append(f"{titles[id]} against the baseline: {verdict(replace(difference, p=p))}, {_chance(p)}{several}.")
+    return sentences
 
 
-def _against(run: Run, baseline: Run) -> str:
-    (accuracy, low, high), (other, other_low, other_high) = _bounds(run), _bounds(baseline)
-    difference = _signed(100 * (accuracy - other))
-    if low <= other_high and other_low <= high:
-        return f"{difference} points against the baseline; the intervals overlap, so these figures do not say which is better."
-    verdict = "better" if accuracy > other else "worse"
-    return f"{difference} points against the baseline; the intervals do not overlap: {verdict} on these reviews."
-
-
-def _bounds(run: Run) -> tuple[float, ...]:
-    """Test accuracy and its interval; nothing where any of it is unknown."""
-    found = tuple(run.figure("metrics", "test", name) for name in ("accuracy", "low", "high"))
-    return tuple(value for value in found if value is not None) if None not in found else ()
+def _chance(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def other_reviews(chosen: Sequence[Run]) -> str | None:

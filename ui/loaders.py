@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from core.data import preparation, uploads
 from core.data.preparation import Prepared
 from core.data.table import Table, read_content
 from core.evaluation.answers import Answer, Scored, answer
+from core.evaluation.paired import Paired, compare
 from core.records import Reading
 from core.runs import Run
 from ui import examples as examples_by_rule
@@ -88,6 +90,13 @@ def predictions(name: str) -> pd.DataFrame:
     """What that model answered in its evaluation: one row for each review of validation and test."""
     folder = _folder(name)
     return _predictions(folder, _changed(folder))
+
+
+def paired(base: Run, variant: Run) -> Paired:
+    """How much better a run's model is than another's on the same test reviews; ValueError if they are not to be compared."""
+    folders = [run.model for run in (base, variant) if run.model is not None]
+    assert len(folders) == 2
+    return _paired(*((str(folder), _changed(str(folder))) for folder in folders))
 
 
 @st.cache_data(max_entries=1, show_spinner=False)
@@ -169,8 +178,10 @@ def _folder(name: str) -> str:
 
 
 def _changed(folder: str) -> int:
-    """When a file of the folder was last written, so that a model trained anew is opened anew."""
-    return max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
+    """When a file of the folder was last written, so that a model trained anew is opened anew; 0 if it is gone meanwhile."""
+    with suppress(FileNotFoundError):
+        return max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
+    return 0
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -233,3 +244,8 @@ def _prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prep
 @st.cache_data(max_entries=8, show_spinner="Reading the predictions…")
 def _predictions(folder: str, changed: int) -> pd.DataFrame:
     return read_predictions(Path(folder))
+
+
+@st.cache_data(max_entries=32, show_spinner="Comparing the predictions…")
+def _paired(base: tuple[str, int], variant: tuple[str, int]) -> Paired:
+    return compare(_predictions(*base), _predictions(*variant))

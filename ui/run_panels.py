@@ -135,11 +135,13 @@ def figures(chosen: Sequence[Run], baseline: Run) -> None:
     if warning:
         st.warning(markdown.literal(warning), icon=":material/warning:")
     _wide(compare.figures(chosen, baseline), "compare_figures", 230)
-    for sentence in compare.findings(chosen, baseline):
+    for sentence in compare.findings(chosen, baseline, loaders.paired):
         st.markdown(markdown.literal(sentence))
     notes = [
         "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; a difference in points is "
-        "against the baseline, as is a ratio. Memory is the most that the process held while it trained and measured."
+        "against the baseline, as is a ratio. Whether one is better is told from the reviews on which one run alone is right "
+        "(McNemar's exact test), its 95% interval by a paired bootstrap of the same reviews. Memory is the most that the "
+        "process held while it trained and measured."
     ]
     machines = compare.machines(chosen)
     st.caption(markdown.literal(" ".join([*notes, machines] if machines else notes)))

@@ -9,12 +9,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import jobs, runs
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
+from core.evaluation.paired import Paired
 from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
+from core.statistics import Difference
 from ui import compare, launching
 
 CONFIG = RunConfig(reviews=DataConfig(data="/a/place/reviews.csv", limit=5_000))
@@ -197,28 +200,68 @@ def test_against_a_baseline_without_figures_nothing_is_known(root):
     table = compare.figures(chosen, chosen[0])
     against = table.loc[[name for name in table.index if name.endswith("vs baseline")]]
     assert set(against["a"]) == {"–"} and set(against["b"]) == {"n/a"}
-    assert compare.findings(chosen, chosen[0]) == []
+    assert compare.findings(chosen, chosen[0], lambda base, run: pytest.fail("nothing is stored")) == []
 
 
-OVERLAP = "against the baseline; the intervals overlap, so these figures do not say which is better."
+def better_by(value: float, low: float, high: float, p: float) -> Paired:
+    """A comparison with that outcome."""
+    difference = Difference(value=value, low=low, high=high, p=p, n=1200)
+    return Paired(accuracy=difference, f1=difference)
+
+
+NOTHING_SHOWN = "no difference shown: +1.2 points, 95 % between -0.4 and +2.8, n = 1,200"
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "low", "high", "said"),
+    ("outcome", "said"),
     [
-        (0.862, 0.84, 0.88, f"+1.2 points {OVERLAP}"),
-        (0.862, 0.87, 0.88, f"+1.2 points {OVERLAP}"),  # they touch
-        (0.85, 0.83, 0.87, f"±0.0 points {OVERLAP}"),
-        (0.90, 0.88, 0.92, "+5.0 points against the baseline; the intervals do not overlap: better on these reviews."),
-        (0.80, 0.78, 0.82, "-5.0 points against the baseline; the intervals do not overlap: worse on these reviews."),
+        ((0.012, -0.004, 0.028, 0.16), f"{NOTHING_SHOWN}, p = 0.160."),
+        ((0.05, 0.03, 0.07, 1e-6), "5.0 points better, 95 % between +3.0 and +7.0, n = 1,200, p < 0.001."),
+        ((-0.05, -0.07, -0.03, 0.0012), "5.0 points worse, 95 % between -7.0 and -3.0, n = 1,200, p = 0.001."),
     ],
 )
-def test_better_is_said_only_where_intervals_are_apart(root, accuracy, low, high, said):
+def test_a_verdict_is_of_the_reviews_that_both_read(root, outcome, said):
     finish(root, "a")
-    finish(root, "b", accuracy, low, high, name=MARKUP)
+    finish(root, "b", name=MARKUP)
     chosen = read(root, "a", "b")
-    (sentence,) = compare.findings(chosen, chosen[0])
-    assert sentence.startswith(f"{MARKUP} · b: {accuracy:.1%} (") and sentence.endswith(said)
+    sentences = compare.findings(chosen, chosen[0], lambda base, run: better_by(*outcome) if base.id == "a" else None)
+    assert sentences == [f"{MARKUP} · b against the baseline: {said}"]
+
+
+def test_of_several_comparisons_each_has_to_show_more(root):
+    for id in "abc":
+        finish(root, id)
+    chosen = read(root, *"abc")
+    outcomes = {"b": better_by(0.02, 0.001, 0.04, 0.03), "c": better_by(0.03, 0.01, 0.05, 0.01)}
+    first, second = compare.findings(chosen, chosen[0], lambda base, run: outcomes[run.id])
+    assert "b against the baseline: 2.0 points better" in first and first.endswith(", p = 0.030 (of several, by Holm).")
+    assert "3.0 points better" in second and "p = 0.020" in second
+    outcomes["b"] = better_by(0.02, -0.001, 0.04, 0.045)
+    outcomes["c"] = better_by(0.03, 0.001, 0.05, 0.03)  # alone it would be shown
+    first, second = compare.findings(chosen, chosen[0], lambda base, run: outcomes[run.id])
+    assert "no difference shown" in first and "no difference shown" in second and "p = 0.060" in second
+
+
+def test_what_cannot_be_held_against_the_baseline_says_why(root):
+    def refuse(base, run):
+        raise ValueError("the test reviews are not the same")
+
+    finish(root, "a")
+    finish(root, "b")
+    chosen = read(root, "a", "b")
+    (said,) = compare.findings(chosen, chosen[0], refuse)
+    assert said.endswith("cannot be held against the baseline: the test reviews are not the same.")
+
+
+def test_the_page_compares_what_is_stored(page, root, tmp_path):
+    for id, right in (("a", 60), ("b", 90)):
+        hashes = [f"{i:03}" for i in range(100)]
+        logits = [[0.0, 1.0] if i < right else [1.0, 0.0] for i in range(100)]
+        stored = pd.DataFrame({"text_hash": hashes, "split": "test", "label": 1, "logits": logits, "words": 1, "tokens": 1})
+        stored.assign(tokens_read=1).to_parquet(finish(root, id) / "model" / "predictions.parquet")
+    choose(page, "a", "b")
+    said = [line.value.replace("\\", "") for line in page.markdown if "against the baseline" in line.value]
+    assert said[0] == "b against the baseline: 30.0 points better, 95 % between +21.0 and +39.0, n = 100, p < 0.001."
 
 
 def test_other_reviews_are_named_and_not_held_against_each_other(root):
@@ -232,9 +275,10 @@ def test_other_reviews_are_named_and_not_held_against_each_other(root):
         "imdb; b on 1,200 test reviews of imdb; d on reviews that are not on record."
     )
     chosen = read(root, "a", "b", "c")
-    assert [sentence[0] for sentence in compare.findings(chosen, chosen[0])] == ["c"]
+    findings = compare.findings(chosen, chosen[0], lambda base, run: better_by(0.0, -0.1, 0.1, 1.0))
+    assert [sentence[0] for sentence in findings] == ["c"]
     unknown = read(root, "d", "e")
-    assert compare.findings(unknown, unknown[0]) == []
+    assert compare.findings(unknown, unknown[0], lambda base, run: pytest.fail("nothing is comparable")) == []
     assert compare.points(unknown[1], unknown[0], "test") == "n/a: other reviews"
 
 
@@ -298,7 +342,7 @@ def test_the_newest_run_is_first_and_names_are_literal(page, root):
     assert page.multiselect(key="compare_runs").options == ["<b>short</b> $x$ *y* · b", f"{MARKUP} · a"]
     assert [expander.label for expander in page.expander][1] == "\\<b\\>short\\<\\/b\\> \\$x\\$ \\*y\\* · b: succeeded"
     assert "No knob differs." in words(page)
-    assert "the intervals overlap" in words(page)
+    assert "cannot be held against the baseline" in words(page)
 
 
 def test_the_address_holds_ids(page, root):
