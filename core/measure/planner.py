@@ -95,10 +95,10 @@ def _cells(config: RunConfig, mean_length: float | None) -> list[Cell]:
     dtypes = DTYPES[training.precision]
     if not isinstance(model, EncoderArchitecture):
         return [step(network="bilstm", backend=None, n_heads=1, d_head=model.d_hidden, dtype=dtype) for dtype in dtypes]
-    heads = dict(n_heads=model.n_heads, d_head=model.d_model // model.n_heads)
+    step = partial(step, n_heads=model.n_heads, d_head=model.d_model // model.n_heads)
     again = length > CHECKPOINT_BEYOND if training.checkpointing == "auto" else training.checkpointing == "on"
     choices = product(_backends(config, device), dtypes)
-    return [step(**heads, backend=backend, dtype=dtype, checkpointing=again) for backend, dtype in choices]
+    return [step(backend=backend, dtype=dtype, checkpointing=again) for backend, dtype in choices]
 
 
 def _backends(config: RunConfig, device: str) -> tuple[str, ...]:
