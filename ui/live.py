@@ -9,7 +9,7 @@ from core.artifact import model_folders
 from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
-from core.records import EpochFinished, Event, Failed, Interrupted, StepFinished, TableRead, TrainingStarted
+from core.records import EpochFinished, Event, Failed, Interrupted, Started, StepFinished, TableRead, TrainingStarted
 from core.runs import Kept, Run
 from ui import controls, launching, loaders, markdown, panels, training
 
@@ -54,7 +54,8 @@ def _standing(run: Run) -> None:
 
 
 def _progress(events: Sequence[Event]) -> None:
-    started, step = (last(events, kind) for kind in (TrainingStarted, StepFinished))
+    begun = max((i for i, event in enumerate(events) if isinstance(event, Started)), default=0)  # by the process that lives
+    started, step = last(events[begun:], TrainingStarted), last(events, StepFinished)
     if started is None:
         st.info("Reading and tokenising the reviews.", icon=":material/hourglass_empty:")
         return
@@ -177,7 +178,7 @@ def _doors(run: Run) -> None:
     beside = [f"models/{name}" for name in loaders.SHIPPED]
     with st.container(horizontal=True, vertical_alignment="center"):
         if _resumes(run):
-            launching.resume(run, f"train_resume_{run.id}", "In the same run, with the same settings.")
+            launching.resume(run, f"train_resume_{run.id}", "In the same run, with the same settings and curves.")
         training.safer(run)
         if run.model is not None and model_folders().get(run.id) == run.model:  # not another one of that name
             asked = {"inspect_models": [run.id]}

@@ -9,7 +9,7 @@ from core.runs import Run
 from ui import live, markdown
 
 SECONDS_BETWEEN_LOOKS = 3.0
-NAME_LENGTH = 30
+NAME_LENGTH = 25
 
 
 def line() -> None:
@@ -25,10 +25,11 @@ def _draw() -> None:
             page = "train" if run.sweep is None else "memory"
             st.page_link(
                 f"../pages/{page}.py",
-                label=markdown.literal(f"{_short(run.name)}: {how_far(run)}"),
+                label=markdown.literal(_short(run.name)),
                 icon=":material/play_circle:",
                 query_params={f"{page}_run": run.id},
             )
+            st.caption(how_far(run))
     waiting = sum(run.state == "queued" for run in alive)
     if waiting:
         st.caption("1 run waits for its turn." if waiting == 1 else f"{waiting} runs wait for their turn.")
@@ -38,8 +39,10 @@ def how_far(run: Run) -> str:
     """Where a run that has its device is."""
     started, step = (last(run.events, kind) for kind in (TrainingStarted, StepFinished))
     if run.sweep is not None:
-        return "measuring"
-    return "starting" if started is None or step is None else f"{live.place(step)}, {live.time_left(started, step)}"
+        return "Measuring."
+    if started is None or step is None:
+        return "Starting."
+    return f"{live.place(step)}, {live.time_left(started, step)}".capitalize()
 
 
 def _short(name: str) -> str:
