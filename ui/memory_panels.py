@@ -42,7 +42,7 @@ def along(config: SweepConfig) -> Along:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if len(config.lengths) > 1 and len(config.batches) > 1:
             units = list(UNITS.values())
-            unit = asked.get("memory_over") if silent else st.segmented_control(
+            unit = asked.get("present_over") if silent else st.segmented_control(
                 "Charts go along", units, default=units[0], required=True, key="memory_over", bind="query-params"
             )  # fmt: skip
             over = "batch" if unit == UNITS["batch"] else "length"
@@ -50,9 +50,9 @@ def along(config: SweepConfig) -> Along:
         if len(at) == 1:
             return Along(over=over, at=at[0])
         label, key = ("Reviews at once", "memory_at_batch") if over == "length" else ("Tokens of a review", "memory_at_length")
-        options = sorted(at)
+        options, shown = sorted(at), key.replace("memory_", "present_")
         if silent:
-            return Along(over=over, at=next((n for n in options if str(n) == asked.get(key)), options[-1]))
+            return Along(over=over, at=next((n for n in options if str(n) == asked.get(shown)), options[-1]))
         return Along(over=over, at=st.selectbox(label, options, len(options) - 1, key=key, bind="query-params", width=200))
 
 
@@ -78,11 +78,13 @@ def charts(config: SweepConfig, measured: Sequence[CellMeasured], run: Run | Non
 def _look(run: Run | None) -> bool:
     """Whether axes are logarithmic, and the way to the view for a projector."""
     if controls.presenting():
-        return st.query_params.get("memory_log") != "false"
+        return st.query_params.get("present_log") != "false"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         log = st.toggle("Logarithmic axes", value=True, key="memory_log", bind="query-params")
         if run is not None:
-            asked = {key: st.query_params.get_all(key) for key in st.query_params} | {"memory_run": run.id, "present": "1"}
+            # under names of no widget, which would leave the address with it
+            kept = {key.replace("memory_", "present_"): st.query_params.get_all(key) for key in st.query_params}
+            asked = kept | {"memory_run": run.id, "present": "1"}
             st.page_link(
                 "../pages/memory.py", label="Present", icon=":material/present_to_all:", query_params=asked,
                 help="Large charts and one sentence, for a projector; the browser's Back button ends it.",

@@ -326,6 +326,20 @@ def test_charts_of_several_batches_go_along_either(page, root):
     assert page.selectbox(key="memory_at_length").value == 512 and "Measured at 4 reviews at once" in said(page)
 
 
+def test_a_projector_shows_what_was_looked_at(page, root):
+    config = replace(CONFIG, batches=(2, 4))
+    write(root, "a", Started(device="cpu"), *ALL, *(replace(one, batch=4) for one in ALL), Finished(), config=config)
+    asked = {"memory_run": "a", "present": "1", "present_log": "false", "present_over": "reviews at once"}
+    page.query_params.update(asked | {"present_at_length": "128"})
+    page.run()
+    assert not page.exception and page.title[0].value.startswith("Measured at 4 reviews at once")
+    axis = json.loads(page.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]
+    assert axis["type"] == "linear" and axis["title"]["text"] == "reviews at once"
+    page.query_params["present_over"] = "tokens"
+    page.query_params["present_at_batch"] = "2"
+    assert page.run().title[0].value.startswith("Measured at 512 tokens")
+
+
 def tab(page, root, name: str):
     write(root, "a", Started(device="cpu"), *ALL, Finished())
     page.query_params["memory_run"] = "a"
