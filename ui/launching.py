@@ -90,10 +90,15 @@ def printed(run: Run) -> None:
 
 def resume(run: Run, key: str, help: str) -> None:
     """The button that lets a run that is over go on from where it was."""
-    if st.button("Resume", key=key, icon=":material/play_arrow:", help=help):
-        with panels.refusals():
-            try:
-                jobs.resume(runs.find(run.id))
-            except OSError as error:
-                raise ValueError(f"the run cannot go on ({error.strerror}); make room in {run.folder}") from error
-            st.rerun()
+    # a callback hears a click that comes while the page is still being drawn, too
+    st.button("Resume", key=key, icon=":material/play_arrow:", help=help, on_click=_go_on, args=(run, key))
+    refusal(key)
+
+
+def _go_on(run: Run, key: str) -> None:
+    try:
+        jobs.resume(runs.find(run.id))
+    except ValueError as error:
+        st.session_state[f"{key}_refused"] = str(error)
+    except OSError as error:
+        st.session_state[f"{key}_refused"] = f"the run cannot go on ({error.strerror}); make room in {run.folder}"

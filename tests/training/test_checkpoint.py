@@ -60,6 +60,9 @@ def test_a_hundred_steps_are_fifty_and_fifty_loss_for_loss(tmp_path, name, preci
     second = trainer(name, precision, seed=7)  # other weights and random numbers
     second.load_state_dict(Checkpoints(tmp_path).read())
     assert second.step == done and second.rates.reviews == first.rates.reviews
+    assert (second.best.epoch, second.best.rank) == (first.best.epoch, first.best.rank)
+    for name, kept in first.best.weights.items():
+        assert torch.equal(second.best.weights[name], kept)
     assert said + losses(second, 100 - done) == expected
     assert [epoch.epoch for epoch in second.epochs] == list(range(1, 15))  # of seven steps each
     assert torch.equal(weights(second.network), weights(whole.network))
