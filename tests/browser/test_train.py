@@ -1,11 +1,14 @@
 """A training as a person starts it, leaves it and comes back to it."""
 
+import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
 from core import jobs, runs
+from core.records import TrainingStarted
 from tests import small_runs
 from tests.browser.conftest import running
 
@@ -33,8 +36,8 @@ def semicolons(n: int = 400) -> bytes:
 
 def start(page, epochs: int) -> str:
     """Starts a training from the form, five clicks at once, and returns its id."""
-    page.get_by_label("epochs").fill(str(epochs))
-    page.get_by_label("epochs").press("Enter")
+    page.get_by_role("spinbutton", name="epochs").fill(str(epochs))
+    page.get_by_role("spinbutton", name="epochs").press("Enter")
     page.get_by_text(f"--epochs {epochs}").first.wait_for(state="attached")
     button = page.get_by_role("button", name="Start training")
     button.evaluate("button => { for (let i = 0; i < 5; i++) button.click() }")
@@ -58,10 +61,22 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
             other.goto(page.url)
             other.get_by_text("reviews/s").wait_for()
         page.bring_to_front()  # a page behind another one is not drawn
+        page.goto("about:blank")  # as if the tab were closed
     assert jobs.state(root / id) == "running"  # though its server is gone
     with running(model_root, tmp_path / "second log") as server:
         page.goto(f"{server.url}/train?train_run={id}")
         progress.wait_for()
+        os.kill(int((root / id / "pid").read_text()), signal.SIGTERM)  # of the training itself
+        page.get_by_text("Interrupted: the system asked it to end after step").wait_for()
+        stored = runs.read(id).kept
+        assert stored is not None and stored.step > 0
+        page.get_by_text(f"Resume goes on after step {stored.step:,} of").wait_for()
+        page.get_by_role("button", name="Resume").click()
+        progress.wait_for(timeout=180_000)
+        begun = [event.step for event in runs.read(id).events if isinstance(event, TrainingStarted)]
+        assert begun == [0, stored.step]
+        page.get_by_role("link", name="Memory").click()  # every page says what runs
+        page.get_by_test_id("stSidebar").get_by_role("link", name="reviews.csv").click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("Stopped. Trained for").wait_for(timeout=60_000)
         page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 5")
@@ -106,7 +121,7 @@ def test_a_run_that_is_over_leads_to_the_next_one(root, model_root, tmp_path, pa
         page.get_by_text(f"runs/{second}").wait_for()
         page.get_by_role("button", name="Change and train").click(timeout=90_000)
         page.get_by_role("button", name="Start training").wait_for()
-        assert page.get_by_label("epochs").input_value() == "2"
+        assert page.get_by_role("spinbutton", name="epochs").input_value() == "2"
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
