@@ -37,7 +37,7 @@ def _draw() -> None:
 
 def how_far(run: Run) -> str:
     """Where a run that has its device is."""
-    started, step = (last(run.events, kind) for kind in (TrainingStarted, StepFinished))
+    started, step = last(run.events, TrainingStarted), last(run.events, StepFinished)
     if run.sweep is not None:
         return "Measuring."
     if started is None or step is None:
