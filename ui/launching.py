@@ -3,7 +3,8 @@
 `page` is the first word of a page's keys: its address holds the run that it shows as `{page}_run`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -49,11 +50,7 @@ def waiting(run: Run) -> None:
 
 def stop(run: Run, key: str, help: str) -> None:
     """The button that asks a living run to stop."""
-    asked = is_asked_to_stop(run)
-    if st.button("Stop", key=key, icon=":material/stop:", disabled=asked, help=help):
-        with panels.refusals():
-            ask_to_stop(run)
-            st.rerun()
+    _button("Stop", key, ask_to_stop, run, icon=":material/stop:", disabled=is_asked_to_stop(run), help=help)
 
 
 def end(run: Run, key: str, help: str) -> None:
@@ -90,15 +87,24 @@ def printed(run: Run) -> None:
 
 def resume(run: Run, key: str, help: str) -> None:
     """The button that lets a run that is over go on from where it was."""
-    # a callback hears a click that comes while the page is still being drawn, too
-    st.button("Resume", key=key, icon=":material/play_arrow:", help=help, on_click=_go_on, args=(run, key))
+    _button("Resume", key, _go_on, run, icon=":material/play_arrow:", help=help)
+
+
+def _go_on(run: Run) -> None:
+    try:
+        jobs.resume(runs.find(run.id))
+    except OSError as error:
+        raise ValueError(f"the run cannot go on ({error.strerror}); make room in {run.folder}") from error
+
+
+def _button(label: str, key: str, act: Callable[[Run], None], run: Run, **looks: Any) -> None:
+    """A button that does something to a run, by a callback: a click that comes while the page is drawn is heard, too."""
+    st.button(label, key=key, on_click=_try, args=(act, run, key), **looks)
     refusal(key)
 
 
-def _go_on(run: Run, key: str) -> None:
+def _try(act: Callable[[Run], None], run: Run, key: str) -> None:
     try:
-        jobs.resume(runs.find(run.id))
+        act(run)
     except ValueError as error:
         st.session_state[f"{key}_refused"] = str(error)
-    except OSError as error:
-        st.session_state[f"{key}_refused"] = f"the run cannot go on ({error.strerror}); make room in {run.folder}"
