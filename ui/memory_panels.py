@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -82,14 +83,18 @@ def _look(run: Run | None) -> bool:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         log = st.toggle("Logarithmic axes", value=True, key="memory_log", bind="query-params")
         if run is not None:
-            # under names of no widget, which would leave the address with it
-            kept = {key.replace("memory_", "present_"): st.query_params.get_all(key) for key in st.query_params}
-            asked = kept | {"memory_run": run.id, "present": "1"}
-            st.page_link(
-                "../pages/memory.py", label="Present", icon=":material/present_to_all:", query_params=asked,
-                help="Large charts and one sentence, for a projector; the browser's Back button ends it.",
+            st.link_button(
+                "Present", f"?{urlencode(_presented(run))}", icon=":material/present_to_all:",
+                help="Large charts and one sentence in a tab of their own, for a projector.",
             )  # fmt: skip
     return log
+
+
+def _presented(run: Run) -> dict[str, str]:
+    """The address of the same for a projector, under names of no widget, which would leave it with the widget."""
+    looked_at = {name: st.query_params.get(f"memory_{name}") for name in ("over", "at_batch", "at_length", "log")}
+    kept = {f"present_{name}": value for name, value in looked_at.items() if value is not None}
+    return kept | {"memory_run": run.id, "present": "1"}
 
 
 def figures(config: SweepConfig, chosen: Along, here: Sequence[CellMeasured], log: bool) -> dict[str, go.Figure]:

@@ -36,13 +36,11 @@ def test_five_clicks_measure_once_a_reload_finds_it_and_a_projector_shows_it(own
     page.wait_for_selector(".js-plotly-plot .legend", state="attached")
     assert not page.evaluate(OVERLAPS)
     page.set_viewport_size({"width": 1400, "height": 900})
-    page.get_by_role("tab", name="All figures").click()
-    page.get_by_role("link", name="Present").click()
-    page.wait_for_url(re.compile("present=1"))
-    page.get_by_role("heading", name=re.compile("^Measured at 128 tokens")).wait_for()
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 2")
-    assert page.get_by_role("button", name="Measure").count() == page.get_by_role("tab").count() == 0
-    assert page.locator("[data-testid=stSidebarNav]").count() == 0
-    page.go_back()
-    page.get_by_role("tab", name="All figures").wait_for()
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Present").click()
+    projector = opened.value
+    projector.get_by_role("heading", name=re.compile("^Measured at 128 tokens")).wait_for(timeout=90_000)
+    projector.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 2", timeout=90_000)
+    assert "present=1" in projector.url and projector.get_by_role("tab").count() == 0
+    assert projector.locator("[data-testid=stSidebarNav]").count() == 0
     assert "Traceback" not in own_server.log.read_text()

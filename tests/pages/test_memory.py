@@ -326,6 +326,13 @@ def test_charts_of_several_batches_go_along_either(page, root):
     assert page.selectbox(key="memory_at_length").value == 512 and "Measured at 4 reviews at once" in said(page)
 
 
+def test_the_way_to_the_projector_takes_along_what_is_looked_at(page, root):
+    write(root, "a", Started(device="cpu"), *ALL, Finished())
+    page.query_params.update({"memory_run": "a", "memory_log": "false"})
+    page.run()
+    assert [link.proto.url for link in page.get("link_button")] == ["?present_log=false&memory_run=a&present=1"]
+
+
 def test_a_projector_shows_what_was_looked_at(page, root):
     config = replace(CONFIG, batches=(2, 4))
     write(root, "a", Started(device="cpu"), *ALL, *(replace(one, batch=4) for one in ALL), Finished(), config=config)
@@ -365,8 +372,6 @@ def test_a_tab_has_every_figure_to_take_away(page, root):
     assert page.dataframe[0].value["measured MiB"].notna().all()
     assert "measure sweep" in page.code[0].value
     assert [each.proto.label for each in page.get("download_button")] == ["Download CSV", "Download HTML"]
-    link = next(link for link in page.get("page_link") if link.proto.label == "Present")
-    assert "memory_run=a" in link.proto.query_string and "present=1" in link.proto.query_string
 
 
 def test_a_file_to_take_away_needs_nothing_else():
