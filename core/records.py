@@ -224,6 +224,10 @@ class CellMeasured(Cell):
     """Seconds of one run; None if it could not be measured."""
     spread_s: float | None
     """From the fastest run to the slowest, seconds."""
+    others: float | None = None
+    """Share of the machine's CPU time that other processes had meanwhile, from 0 to 1; None where the system does not say."""
+    elapsed_s: float | None = None
+    """Seconds that all of it took, with the start of its processes."""
     n_repeats: int
     kernel: str | None
     """Which attention operator ran, as the profiler names it."""

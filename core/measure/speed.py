@@ -6,26 +6,31 @@ import time
 from collections.abc import Callable
 
 from core.measure.cells import asked, circumstances, prepare, synchronize
+from core.measure.others import watch
 from core.records import Cell
 
 WARM_UPS = 2
 REPEATS = (5, 50)
 """At least, and at most."""
 ENOUGH_S = 0.5
-"""Short runs are repeated until so many seconds are measured."""
+"""Short runs are repeated until so many seconds are measured, or at least gone by: others are told from ticks of a clock."""
 
 
-def measure(cell: Cell) -> dict[str, float | int | str]:
-    """Median, spread and number of the runs in seconds, the attention operator that ran, and on what."""
+def measure(cell: Cell) -> dict[str, float | int | str | None]:
+    """Median, spread and number of the runs in seconds, what others used meanwhile, the operator that ran, and on what."""
     run = prepare(cell)
     for _ in range(WARM_UPS):
         run()
+    others, start = watch(), time.perf_counter()
     seconds: list[float] = []
     while len(seconds) < REPEATS[0] or (len(seconds) < REPEATS[1] and sum(seconds) < ENOUGH_S):
         seconds.append(_timed(cell, run))
+    while time.perf_counter() - start < ENOUGH_S:
+        run()
     return {
         "median_s": statistics.median(seconds),
         "spread_s": max(seconds) - min(seconds),
+        "others": others(),
         "n_repeats": len(seconds),
     } | circumstances(cell, run)
 
