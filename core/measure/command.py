@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
@@ -13,11 +15,17 @@ from core.config import SweepConfig
 from core.jobs import hold, read_events, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
-from core.records import CellMeasured, Event
+from core.records import Cell, CellMeasured, Event
 from core.runs import runs_root
 
 DEFAULT = SweepConfig()
-Backend = Annotated[str, tyro.conf.arg(help=f"Attention kernel: {' or '.join(BACKENDS)}.")]
+FLAGS = {"n_heads": "--heads", "d_head": "--d-head", "n_layers": "--layers"}
+"""Of the fields of a sweep; those of several values are called as they are."""
+OF_SEVERAL = FLAGS | {name: f"--{name}" for name in ("networks", "backends", "lengths", "batches")}
+OF_ONE = FLAGS | {"backends": "--backend", "lengths": "--length", "batches": "--batch"}
+KERNEL = "sdpa"
+"""Of an encoder, if none is named."""
+Backend = Annotated[str | None, tyro.conf.arg(help=f"Attention kernel of an encoder: {' or '.join(BACKENDS)}; else {KERNEL}.")]
 Length = Annotated[int, tyro.conf.arg(help="Tokens of each review.")]
 Batch = Annotated[int, tyro.conf.arg(help="Reviews at once.")]
 NetworkName = Literal["encoder", "bilstm"]
@@ -53,19 +61,19 @@ ShapeFlags = Annotated[Shape, tyro.conf.arg(name="")]
 
 
 def memory(
-    network: Network = "encoder", backend: Backend = "sdpa", length: Length = 512, batch: Batch = 8,
+    network: Network = "encoder", backend: Backend = None, length: Length = 512, batch: Batch = 8,
     shape: ShapeFlags = Shape(), as_json: Json = False,
 ) -> None:  # fmt: skip
     """Predict and measure the peak memory of a network at one length."""
-    _one("memory", shape.config((network,), (backend,), lengths=(length,), batches=(batch,)), as_json)
+    _one("memory", _cell(shape, network, backend, length, batch), as_json)
 
 
 def speed(
-    network: Network = "encoder", backend: Backend = "sdpa", length: Length = 512, batch: Batch = 8,
+    network: Network = "encoder", backend: Backend = None, length: Length = 512, batch: Batch = 8,
     shape: ShapeFlags = Shape(), as_json: Json = False,
 ) -> None:  # fmt: skip
     """Time a network at one length, and say which kernel ran."""
-    _one("speed", shape.config((network,), (backend,), lengths=(length,), batches=(batch,)), as_json)
+    _one("speed", _cell(shape, network, backend, length, batch), as_json)
 
 
 def sweep(
@@ -81,13 +89,14 @@ def sweep(
 
     Asked again with the same folder and flags, it goes on: what is measured already is not measured again.
     """
-    config = shape.config(
-        _networks(networks),
-        tuple(backends.split(",")),
-        lengths=_numbers("lengths", lengths),
-        batches=_numbers("batches", batches),
-    )
-    cells = sweeps.cells(config)
+    with _named_by(OF_SEVERAL):
+        config = shape.config(
+            _networks(networks),
+            tuple(backends.split(",")),
+            lengths=_numbers("lengths", lengths),
+            batches=_numbers("batches", batches),
+        )
+        cells = sweeps.cells(config)
     with hold(out, cells[0].device, config) as job:
 
         def emit(event: Event) -> None:
@@ -130,8 +139,28 @@ def _numbers(knob: str, text: str) -> tuple[int, ...]:
         raise ValueError(f"{knob}: got {text!r}, expected whole numbers with commas between, such as 128,256") from error
 
 
-def _one(kind: str, config: SweepConfig, as_json: bool) -> None:
-    (cell,) = sweeps.cells(config)
+@contextmanager
+def _named_by(flags: Mapping[str, str]) -> Iterator[None]:
+    """What refuses a field of the configuration names the flag instead, which is what a person wrote."""
+    try:
+        yield
+    except ValueError as error:
+        knob, colon, rest = str(error).partition(": ")
+        raise ValueError(f"{flags.get(knob, knob)}{colon}{rest}") from error
+
+
+def _cell(shape: Shape, network: NetworkName, backend: str | None, length: int, batch: int) -> Cell:
+    """ValueError for one that cannot be run: where nothing else is asked for, this is no result."""
+    if network == "bilstm" and backend is not None:
+        raise ValueError(f"--backend: got {backend!r}, but a BiLSTM has no attention kernel; leave it out")
+    with _named_by(OF_ONE):
+        (cell,) = sweeps.cells(shape.config((network,), (backend or KERNEL,), lengths=(length,), batches=(batch,)))
+    if (reason := sweeps.impossible(cell)) is not None:
+        raise ValueError(f"{cell.label}: {reason}")
+    return cell
+
+
+def _one(kind: str, cell: Cell, as_json: bool) -> None:
     with turn(runs_root(), cell.device, lambda event: print(_waiting(event.ahead), file=sys.stderr, flush=True)):
         event = sweeps.measured(cell, (kind,))
     summary = _summary(event)
@@ -158,7 +187,7 @@ def _line(event: CellMeasured) -> str:
     if event.median_s is not None and event.spread_s is not None:
         parts.append(f"{1e3 * event.median_s:.2f} ms (spread {1e3 * event.spread_s:.2f}, {event.n_repeats} runs)")
     parts += [event.kernel] if event.kernel else []
-    return ", ".join([*parts, *([event.why_not] if event.why_not else [])])
+    return ", ".join([*parts, *sweeps.remarks(event)])
 
 
 def measure(

@@ -33,13 +33,24 @@ def peak_bytes(cell: Cell, network: Network | None = None) -> int | None:
 def breakdown(cell: Cell, network: Network | None = None) -> dict[str, int] | None:
     """The bytes of `peak_bytes` by what they are; None if the cell is not understood.
 
-    Understood are the encoder on written-out, flash and chunked attention, and the BiLSTM on a CPU.
+    `not_understood` says why.
     """
-    known = cell.backend in ("eager", "chunked", *FLASH) if cell.network == "encoder" else cell.device == "cpu"
-    if not known:
+    if not_understood(cell) is not None:
         return None
     network = network or Network(vocabulary=STEP_VOCABULARY)
     return {part: n_bytes for part, n_bytes in _at_peak(cell, network).items() if n_bytes}
+
+
+def not_understood(cell: Cell) -> str | None:
+    """Why the peak of a cell is not predicted, without full stop; None if it is.
+
+    Understood are the encoder on written-out, flash and chunked attention, and the BiLSTM on a CPU.
+    """
+    if cell.network == "encoder" and cell.backend not in ("eager", "chunked", *FLASH):
+        return f"not predicted: how much working memory {cell.backend} takes is not known here"
+    if cell.network == "bilstm" and cell.device != "cpu":
+        return f"not predicted: how much working memory an LSTM takes on {cell.device} is not known here"
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -1,19 +1,23 @@
 """Cells measured one after the other, memory first and then time, each in a process of its own. No torch here."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
 from core.jobs import Ended, Stopped, device_of, patient
+from core.measure.others import disturbance
+from core.measure.predict import not_understood
 from core.measure.process import in_process, too_large
 from core.records import Cancelled, Ceilings, Cell, CellMeasured, Event
 
 NOTHING: dict[str, Any] = {
     "peak_bytes": None, "source": None, "live_bytes": None, "reserved_bytes": None,
-    "median_s": None, "spread_s": None, "n_repeats": 0, "kernel": None, "hardware": None,
+    "median_s": None, "spread_s": None, "others": None, "n_repeats": 0, "kernel": None, "hardware": None,
 }  # fmt: skip
 KINDS = ("memory", "speed")
 MOST_BILSTM_LAYERS = 2
@@ -21,6 +25,11 @@ FLOPS_PER_S = {"cpu": 3e10, "cuda": 1e13}
 """What one may count on; only for an estimate of how long a sweep takes."""
 START_S = 3.0
 """Seconds until a process has imported PyTorch."""
+POSSIBLE = {
+    "peak_bytes": (1, 2**50), "live_bytes": (0, 2**50), "reserved_bytes": (0, 2**50), "n_repeats": (0, 10**6),
+    "median_s": (1e-9, 1e6), "spread_s": (0.0, 1e6), "others": (0.0, 1.0), "elapsed_s": (0.0, 1e6),
+}  # fmt: skip
+"""From where to where a figure can lie, on any machine: others stand in a file that was damaged or written by hand."""
 RUNS = 10
 """Of a cell: two for its memory, two to warm up, five or more timed, one for the profiler."""
 
@@ -69,7 +78,7 @@ def sweep(config: SweepConfig, emit: Callable[[Event], None], stopped: Callable[
     so, and raises Ended where the system asks the process to end.
     """
     every = cells(config)
-    known = {cell for cell, event in by_cell(said).items() if event.why_not is None}
+    known = {event.cell for event in sound(config, said)[0] if event.why_not is None}
     with patient() as asked_to_end:
 
         def over() -> bool:
@@ -94,6 +103,30 @@ def by_cell(events: Iterable[Event]) -> dict[Cell, CellMeasured]:
     return {event.cell: event for event in events if isinstance(event, CellMeasured)}
 
 
+def sound(config: SweepConfig, events: Iterable[Event]) -> tuple[list[CellMeasured], list[str]]:
+    """What a sweep found of each of its cells, the last time, and sentences on what no machine can have found."""
+    asked = {replace(each, device="") for each in cells(config)}
+    found, left_out = [], []
+    for event in by_cell(events).values():
+        wrong = [f"{name} {value}" for name, (least, most) in POSSIBLE.items()
+                 if (value := getattr(event, name)) is not None and not least <= value <= most]  # fmt: skip
+        if event.device not in FLOPS_PER_S or replace(event.cell, device="") not in asked:
+            wrong.append("no cell of this sweep")
+        if wrong:
+            at = f"{event.label} at {event.length:,} tokens, batch {event.batch:,}"
+            left_out.append(f"Left out, for it cannot have been measured: {at} ({', '.join(wrong)}).")
+        else:
+            found.append(event)
+    return found, left_out
+
+
+def remarks(event: CellMeasured) -> list[str]:
+    """Why a figure of a cell is missing or says nothing, sentences without full stop."""
+    disturbed = disturbance(event)
+    said = (event.why_not, not_understood(event.cell), disturbed and f"no verdict on its time: {disturbed}")
+    return [sentence for sentence in said if sentence]
+
+
 def ceilings(cell: Cell, stopped: Callable[[], bool] = lambda: False) -> Ceilings:
     """What the machine reaches at its most on a cell's device and in its format. ValueError without the device."""
     return Ceilings(**in_process("ceilings", cell, stopped))
@@ -101,7 +134,7 @@ def ceilings(cell: Cell, stopped: Callable[[], bool] = lambda: False) -> Ceiling
 
 def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], bool] = lambda: False) -> CellMeasured:
     """A cell and its figures; what cannot be measured is a result, too, and says why. Stopped if `stopped` says so."""
-    found, reasons = dict(NOTHING), []
+    found, reasons, start = dict(NOTHING), [], time.monotonic()
     if (reason := impossible(cell) or too_large(cell)) is not None:
         reasons.append(reason)
         kinds = ()
@@ -113,12 +146,22 @@ def measured(cell: Cell, kinds: tuple[str, ...] = KINDS, stopped: Callable[[], b
             break  # nor would it fit for its time
         except ValueError as error:
             reasons.append(str(error))
-    return CellMeasured(**vars(cell), **found, why_not="; ".join(dict.fromkeys(reasons)) or None)
+    why_not = "; ".join(dict.fromkeys(reasons)) or None
+    return CellMeasured(**vars(cell), **found, elapsed_s=time.monotonic() - start, why_not=why_not)
 
 
 def estimated_s(config: SweepConfig) -> float:
     """About how many seconds a sweep takes on a quiet machine, from its operations; what cannot run or fit takes none."""
-    return sum((_estimated_s(each) for each in cells(config) if not (impossible(each) or too_large(each))), 0.0)
+    return left_s(config, [])
+
+
+def left_s(config: SweepConfig, found: Collection[CellMeasured]) -> float:
+    """About how many seconds a sweep still takes: as estimated, and at the pace of the cells that have been found."""
+    took = [(event.elapsed_s, _estimated_s(event.cell)) for event in found if event.elapsed_s and event.median_s]
+    pace = sum(seconds for seconds, _ in took) / sum(expected for _, expected in took) if took else 1.0
+    done = {event.cell for event in found}
+    left = [each for each in cells(config) if each not in done and not (impossible(each) or too_large(each))]
+    return pace * sum(map(_estimated_s, left), 0.0)
 
 
 def _estimated_s(cell: Cell) -> float:

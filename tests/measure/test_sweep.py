@@ -221,19 +221,96 @@ def test_every_flag_comes_back_as_the_sweep(quick, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--lengths 128,many", "lengths: got '128,many', expected whole numbers with commas between"),
-        ("--lengths 0", "lengths: got 0, expected int from 1 to 65536"),
-        ("--lengths 128,128", "lengths: got 128, 128, expected each only once"),
-        ("--backends flash", "backends: got 'flash', expected one of eager, sdpa"),
-        ("--heads 0", "n_heads: got 0, expected int from 1 to 64"),
-        ("--batches 5000", "batches: got 5000, expected int from 1 to 1024"),
-        ("--networks lstm", "networks: got 'lstm', expected one of encoder, bilstm"),
+        ("--lengths 128,many", "--lengths: got '128,many', expected whole numbers with commas between"),
+        ("--lengths 0", "--lengths: got 0, expected int from 1 to 65536"),
+        ("--lengths 128,128", "--lengths: got 128, 128, expected each only once"),
+        ("--backends flash", "--backends: got 'flash', expected one of eager, sdpa"),
+        ("--heads 0", "--heads: got 0, expected int from 1 to 64"),
+        ("--batches 5000", "--batches: got 5000, expected int from 1 to 1024"),
+        ("--networks lstm", "--networks: got 'lstm', expected one of encoder, bilstm"),
     ],
 )
 def test_a_wrong_choice_is_one_sentence(capsys, tmp_path, flags, sentence):
     assert main(["measure", "sweep", *flags.split(), "--out", str(tmp_path / "a")]) == 2
     assert capsys.readouterr().err.startswith(f"error: {sentence}")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("kind", ["memory", "speed"])
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("--backend flash", "--backend: got 'flash', expected one of eager, sdpa"),
+        ("--length 0", "--length: got 0, expected int from 1"),
+        ("--batch 5000", "--batch: got 5000, expected int from 1 to 1024"),
+        ("--layers 0", "--layers: got 0, expected int from 1 to 48"),
+        ("--network bilstm --backend eager", "--backend: got 'eager', but a BiLSTM has no attention kernel; leave it out"),
+        ("--network bilstm --layers 3", "bilstm: a BiLSTM has 1 to 2 layers here, not 3"),
+        ("--backend cudnn --device cpu", "cudnn: it runs on cuda alone, not on cpu"),
+    ],
+)
+def test_one_cell_that_cannot_be_is_one_sentence_and_an_error(quick, capsys, kind, flags, sentence):
+    assert main(["measure", kind, *flags.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {sentence}") and quick == []
+
+
+@pytest.mark.parametrize(("flags", "label"), [("", "sdpa"), ("--network bilstm", "bilstm")])
+def test_one_cell_needs_no_kernel_to_be_named(quick, capsys, flags, label):
+    assert main(["measure", "speed", *flags.split(), "--length", "16", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.startswith(f"{label} at 16 tokens")
+
+
+def test_a_kernel_without_a_prediction_says_so(quick, capsys):
+    assert main(["measure", "memory", "--backend", "sdpa-math", "--length", "16", "--device", "cpu"]) == 0
+    assert "not predicted: how much working memory sdpa-math takes is not known here" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("share", "says"), [(None, False), (0.1, False), (0.34, True)])
+def test_a_time_from_a_busy_machine_comes_without_a_verdict(quick, capsys, monkeypatch, share, says):
+    found = {"median_s": 1.0, "spread_s": 0.1, "n_repeats": 5, "others": share}
+    monkeypatch.setattr(sweeps, "in_process", lambda *_: found)
+    assert main(["measure", "speed", "--length", "16", "--device", "cpu"]) == 0
+    told = "no verdict on its time: others used 34 % of the machine while this was measured"
+    assert (told in capsys.readouterr().out) == says
+    assert main(["measure", "speed", "--length", "16", "--device", "cpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["others"] == share
+
+
+NONSENSE = [
+    {"median_s": -5.0}, {"median_s": float("nan")}, {"median_s": float("inf")}, {"spread_s": -1.0}, {"peak_bytes": 10**30},
+    {"peak_bytes": 0}, {"others": 3.0}, {"length": 0}, {"length": 17}, {"n_heads": 0}, {"device": "toaster"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("figures", NONSENSE, ids=str)
+def test_a_cell_that_no_machine_measured_is_left_out_by_name(quick, figures):
+    every = [sweeps.measured(cell) for cell in sweeps.cells(SMALL)]
+    assert sweeps.sound(SMALL, every) == (every, [])
+    found, left_out = sweeps.sound(SMALL, [replace(every[0], **figures), *every[1:]])
+    assert (
+        found == every[1:]
+        and len(left_out) == 1
+        and left_out[0].startswith("Left out, for it cannot have been measured: eager")
+    )
+
+
+def test_a_cell_that_no_machine_measured_is_measured(quick):
+    said: list = []
+    every = [sweeps.measured(cell) for cell in sweeps.cells(SMALL)]
+    quick.clear()
+    sweeps.sweep(SMALL, said.append, lambda: False, [CEILINGS, replace(every[0], median_s=-5.0), *every[2:]])
+    assert names(quick) == ["memory of eager at 8", "speed of eager at 8", "memory of sdpa at 8"]
+
+
+def test_time_left_goes_by_what_the_cells_before_took(quick):
+    every = [sweeps.measured(cell) for cell in sweeps.cells(SMALL)]
+    assert all(event.elapsed_s is not None for event in every)
+    expected = sweeps.estimated_s(SMALL)
+    assert sweeps.left_s(SMALL, []) == expected
+    ran = [replace(every[number], elapsed_s=30.0, median_s=1.0) for number in (0, 2)]
+    assert sweeps.left_s(SMALL, ran) == pytest.approx(60, rel=0.1)  # two are left, about as long as these
+    assert sweeps.left_s(SMALL, [every[1]]) == pytest.approx(0.75 * expected, rel=0.1)  # what was refused sets no pace
+    assert sweeps.left_s(SMALL, every) == 0
 
 
 @pytest.mark.parametrize("kind", ["memory", "speed"])
