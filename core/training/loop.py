@@ -94,7 +94,8 @@ class Trainer:
         self.train, self.validation = train, validation
         self.plan = plan(train, config.training, tokens_at_once(config.model, execution.device))
         patience = InitProcessGroupKwargs(timeout=timedelta(days=7))  # others wait while the first one waits for the device
-        self.accelerator = Accelerator(cpu=execution.device == "cpu", kwargs_handlers=[patience])
+        # precision is this loop's own: what the environment or an earlier Trainer of this process chose is not asked
+        self.accelerator = Accelerator(cpu=execution.device == "cpu", mixed_precision="no", kwargs_handlers=[patience])
         self.prepared, self.optimizer = self.accelerator.prepare(network, adamw(network, config.training))
         self.prepared.train()
         self.largest, self.best = LargestLogit(), _Best(network)

@@ -1,7 +1,9 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from accelerate.state import AcceleratorState
 
 from benchmarks.arrays import Arrays, save
 from benchmarks.suite import Setting
@@ -29,3 +31,11 @@ def setting(arrays, tmp_path) -> Setting:
     path = Path(tmp_path) / "arrays.npz"
     save(arrays, path)
     return Setting(quick=True, arrays=str(path))
+
+
+@pytest.fixture(autouse=True)
+def state_of_its_own(monkeypatch) -> Iterator[None]:
+    """A Trainer leaves its precision in the environment and in accelerate, whose state is of the whole process."""
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from accelerate.state import AcceleratorState
 from torch import nn
 
 from core.config import Architecture, RunConfig
@@ -175,6 +176,13 @@ def test_a_knob_changes_the_weights(knobs):
     base = dict(clip_norm=0.5, schedule="one-cycle")
     assert torch.equal(weights_after(**base), weights_after(**base))
     assert not torch.equal(weights_after(**base), weights_after(**base | knobs))
+
+
+def test_precision_is_the_runs_own_whatever_the_environment_says(monkeypatch):
+    exact = weights_after()
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    AcceleratorState._reset_state(reset_partial_state=True)  # as in a process of its own
+    assert torch.equal(weights_after(), exact)
 
 
 def test_bfloat16_leaves_the_weights_in_float32():
