@@ -17,7 +17,7 @@ from core import runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.jobs import Ended, Stopped, device_of, hold, is_first
+from core.jobs import Ended, Stopped, device_of, hold, is_first, tell
 from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
@@ -47,7 +47,7 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
         config = RunConfig(model=model, reviews=reviews, training=training)
         asked_for = stamp(reviews)
         quiet = as_json or not is_first()
-        with _TrainingBar(hidden=quiet) as bar, hold(out, device_of(config.training.device), config) as job:
+        with _TrainingBar(hidden=quiet) as bar, hold(out, device_of(config.training.device), config, tell) as job:
             from core.training.run import train as run  # torch, once the device is free
 
             hearers = (job.emit, Board(out), bar) if is_first() else ()

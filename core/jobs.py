@@ -37,6 +37,7 @@ from filelock import FileLock, Timeout
 from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
 from core.records import (
     Cancelled,
+    CellMeasured,
     Event,
     Failed,
     Finished,
@@ -228,10 +229,14 @@ class Job:
     folder: Path
     step: int | None = None
     ended: bool = False
+    said: Callable[[Queued], None] = lambda queued: None
+    """Hears, too, how many go before."""
 
     def emit(self, event: Event) -> None:
         """Appends an event to events.jsonl."""
         append_event(self.folder, event)
+        if isinstance(event, Queued):
+            self.said(event)
         self.ended = isinstance(event, LastEvent)
         if isinstance(event, StepFinished):
             self.step = event.step
@@ -245,8 +250,6 @@ class Job:
 class _Guest(Job):
     """Waits among the runs and has no folder."""
 
-    said: Callable[[Any], None] = print
-
     def emit(self, event: Event) -> None:
         """Tells whoever waits."""
         self.said(event)
@@ -258,15 +261,20 @@ def is_first() -> bool:
 
 
 @contextmanager
-def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = None) -> Iterator[Job]:
+def hold(
+    folder: Path,
+    device: str,
+    config: RunConfig | SweepConfig | None = None,
+    said: Callable[[Queued], None] = lambda queued: None,
+) -> Iterator[Job]:
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
     last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
-    What an earlier attempt with the same `config` left in the folder stays; that of any other is removed. Of several
-    processes that `torchrun` started, the first one is the run.
-    ValueError if the folder holds a model already, cannot be made or is another process's run; Stopped if a person stopped
-    the run while it waited.
+    What an earlier attempt with the same `config` left in the folder stays; what was said of any other is removed. `said`
+    hears how many go before. Of several processes that `torchrun` started, the first one is the run.
+    ValueError if the folder holds a model already or what another run has measured or learned, cannot be made or is another
+    process's run; Stopped if a person stopped the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
     if not is_first():
@@ -276,7 +284,7 @@ def hold(folder: Path, device: str, config: RunConfig | SweepConfig | None = Non
     with _owned(folder):
         goes_on = _goes_on(folder, config)
         make_folder(folder, goes_on)  # a model may have come while this process waited for the lock
-        job = Job(folder)
+        job = Job(folder, said=said)
         try:
             _begin(folder, config, goes_on)
             with _turn(job, device):
@@ -331,10 +339,17 @@ def make_folder(folder: Path, goes_on: bool = True) -> None:
         return
     if any((folder / name).exists() for name in ("model", "model.safetensors", "run.json")):
         raise ValueError(f"{folder}: there is a model already; choose another folder, so that nothing is lost")
+    if not goes_on and _has_results(folder):
+        raise ValueError(f"{folder}: there is a run of other settings already; choose another folder, so that nothing is lost")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{folder}: the folder cannot be made ({error.strerror}); choose another one") from error
+
+
+def _has_results(folder: Path) -> bool:
+    """Whether a run that is not over, or did not end well, left something that took its time."""
+    return (folder / CHECKPOINT).is_file() or any(isinstance(event, CellMeasured) for event in read_events(folder)[0])
 
 
 @contextmanager
@@ -349,6 +364,12 @@ def _owned(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def tell(queued: Queued) -> None:
+    """Says on stderr how many runs a command waits for."""
+    runs = "a run" if queued.ahead == 1 else f"{queued.ahead} runs"
+    print(f"waiting for {runs} on this device: nothing runs beside another", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -452,7 +473,7 @@ def is_held(lock: Path) -> bool:
         return True
     try:
         descriptor = os.open(lock, os.O_RDONLY)
-    except FileNotFoundError:
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -476,6 +497,8 @@ def state(folder: Path) -> State:
         return OUTCOMES[type(event)]
     if alive:
         return "queued" if event is None or isinstance(event, Queued) else "running"
+    if event is None and (folder / "model").is_dir():  # which appears whole: it is what was said of it that is lost
+        return "succeeded"
     return "cancelled" if (folder / "cancel").exists() else "interrupted"
 
 
@@ -501,7 +524,7 @@ def read_events(folder: Path, offset: int = 0) -> tuple[list[Event], int]:
                 offset = 0
             file.seek(offset)
             whole, end, _ = file.read().rpartition(b"\n")
-    except FileNotFoundError:
+    except OSError:  # there is none yet, or it is another person's
         return [], 0
     return _events(whole), offset + len(whole) + len(end)
 
@@ -571,7 +594,7 @@ def _tail_bytes(path: Path, size: int) -> bytes:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - size))
             return file.read()
-    except FileNotFoundError:
+    except OSError:
         return b""
 
 

@@ -36,6 +36,8 @@ FOLLOWED = 32
 """Runs whose events are kept in memory, at most."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
+OF_A_RUN = ("request.json", "config.json", "sweep.json", "events.jsonl", "log.txt", "model")
+"""One of these at least is in the folder of a run."""
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
 """What `jobs.new_id` makes."""
 
@@ -337,8 +339,11 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> Run | None:
-    """None for a folder that has been moved away meanwhile."""
+    """None for a folder that is no run, or that has been moved away meanwhile."""
+    if not any((folder / name).exists() for name in OF_A_RUN):
+        return None
     problems: list[str] = []
+    _refused(folder / "events.jsonl", problems)
     request, name = _json(folder / "request.json", problems), _name(folder, problems)
     model = folder / "model"
     record = _json(model / "run.json", problems)
@@ -363,7 +368,18 @@ def _read(folder: Path) -> Run | None:
 def _name(folder: Path, problems: list[str]) -> str:
     given, asked = _json(folder / "name.json", problems).get("name"), _json(folder / "request.json", problems).get("title")
     name = " ".join(str(given or asked or folder.name).split())
+    name = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
     return name.encode("utf-8", "replace").decode()  # a file system can hold half a character, which no page can show
+
+
+def _refused(path: Path, problems: list[str]) -> None:
+    """Notes of a file that it is there and cannot be read."""
+    try:
+        path.open("rb").close()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problems.append(f"{path.name} cannot be read ({error.strerror})")
 
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:

@@ -12,13 +12,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import torch
 
 from core import artifact, jobs, runs
 from core.__main__ import main
-from core.config import DataConfig, EncoderArchitecture, RunConfig, TrainingConfig, run_config_from_json, to_json
+from core.config import (
+    DataConfig,
+    EncoderArchitecture,
+    RunConfig,
+    SweepConfig,
+    TrainingConfig,
+    run_config_from_json,
+    to_json,
+)
 from core.records import (
     Cancelled,
     Ceilings,
@@ -153,9 +162,54 @@ def test_the_same_command_in_the_same_folder_goes_on_and_another_begins_anew(tmp
     with jobs.hold(folder, "cpu", RunConfig()) as job:
         assert not job.stopped() and (folder / "checkpoint.safetensors").exists()
     assert [type(event) for event in events(folder)] == [Started, Failed, Queued, Started, Finished]
+    (folder / "checkpoint.safetensors").unlink()
     with jobs.hold(folder, "cpu", RunConfig(training=TrainingConfig(epochs=1))):
-        assert not (folder / "checkpoint.safetensors").exists()
+        pass
     assert events(folder) == [Started(device="cpu"), Finished()]
+
+
+MEASURED = CellMeasured(
+    backend="sdpa", batch=1, length=64, n_heads=1, d_head=8, n_layers=1, what="forward", dtype="float32", device="cpu",
+    peak_bytes=None, source=None, median_s=None, spread_s=None, n_repeats=0, kernel=None, hardware=None, why_not="too small",
+)  # fmt: skip
+OTHERS = [SweepConfig(lengths=(64,)), RunConfig(training=TrainingConfig(epochs=1))]
+
+
+@pytest.mark.parametrize("result", ["checkpoint", "cell"])
+@pytest.mark.parametrize("other", OTHERS, ids=["sweep", "run"])
+def test_what_a_run_of_other_settings_has_learned_or_measured_is_not_written_over(tmp_path, result, other):
+    folder = tmp_path / "a"
+    with jobs.hold(folder, "cpu", SweepConfig()) as job:
+        if result == "cell":
+            job.emit(MEASURED)
+        else:
+            (folder / "checkpoint.safetensors").touch()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ValueError, match="there is a run of other settings already"), jobs.hold(folder, "cpu", other):
+        pytest.fail("it began")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_who_waits_for_the_device_is_told(tmp_path, capsys):
+    with jobs.hold(tmp_path / "1", "cpu"):
+        waiting = Thread(target=_wait_and_end, args=(tmp_path / "2",))
+        waiting.start()
+        eventually(lambda: Queued(ahead=1) in events(tmp_path / "2"))
+    waiting.join()
+    assert capsys.readouterr().err == "waiting for a run on this device: nothing runs beside another\n"
+
+
+def _wait_and_end(folder: Path) -> None:
+    with jobs.hold(folder, "cpu", said=jobs.tell):
+        pass
+
+
+def test_a_model_without_a_word_of_how_it_came_is_one_that_was_made(root):
+    folder = interrupted(root / "a")
+    (folder / "events.jsonl").write_text("garbage\n")
+    assert jobs.state(folder) == "interrupted"
+    (folder / "model").mkdir()
+    assert jobs.state(folder) == "succeeded"
 
 
 def test_five_clicks_on_resume_start_one_process_and_a_living_run_is_left_alone(root):

@@ -142,11 +142,29 @@ def test_a_damaged_run_is_shown_with_what_is_wrong(tmp_path, file, content, prob
     assert len(runs.compare([run])) == 1
 
 
-def test_an_empty_folder_is_a_run_that_was_interrupted_and_a_file_is_none(tmp_path):
+def test_an_empty_folder_and_a_file_are_no_runs_and_a_log_alone_is_one_that_was_interrupted(tmp_path):
     (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "log.txt").touch()
     (tmp_path / "notes.txt").touch()
     (run,) = runs.all_runs(tmp_path)
-    assert (run.state, run.config, run.model, run.events, run.metrics) == ("interrupted", None, None, (), {})
+    assert (run.id, run.state, run.config, run.model, run.events, run.metrics) == ("b", "interrupted", None, None, (), {})
+
+
+def test_events_that_cannot_be_read_are_a_problem_of_their_run_alone(tmp_path):
+    folder = make(tmp_path, "a", None, 0.5)
+    (folder / "events.jsonl").unlink(missing_ok=True)
+    (folder / "events.jsonl").mkdir()
+    make(tmp_path, "b", None, 0.5)
+    damaged, whole = sorted(runs.all_runs(tmp_path), key=lambda run: run.id)
+    assert damaged.problems == ("events.jsonl cannot be read (Is a directory)",) and damaged.events == ()
+    assert whole.problems == ()
+
+
+def test_a_name_without_end_has_one(tmp_path):
+    folder = make(tmp_path, "a", None, 0.5)
+    (folder / "request.json").write_text(json.dumps({"argv": [], "title": "x" * 10_000}))
+    assert runs.read("a", tmp_path).name == "x" * (runs.NAME_LENGTH - 1) + "…"
 
 
 @pytest.mark.parametrize(
