@@ -94,7 +94,8 @@ def start(base: Base, source: str | Upload, config: RunConfig) -> None:
     if config.reviews.limit is not None:
         st.caption(f"At most {config.reviews.limit:,} reviews are used; empty `limit` to use all there are.")
     with st.expander("The exact command"):
-        st.code(shlex.join(["python", "-m", "core", *argv, "--out", f"runs/{token}"]), language="bash", wrap_lines=True)
+        folder = (runs.runs_root() / token).absolute()
+        st.code(shlex.join(["python", "-m", "core", *argv, "--out", str(folder)]), language="bash", wrap_lines=True)
 
 
 def again(run: Run) -> None:

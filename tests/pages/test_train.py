@@ -129,6 +129,12 @@ def test_one_form_starts_one_run_and_the_address_finds_it(form, launched):
     assert len(launched) == 1
 
 
+def test_the_command_names_the_folder_that_it_will_have(form, launched, root):
+    command = form.code[0].value
+    next(button for button in form.button if button.label == "Start training").click().run()
+    assert shlex.split(command)[-2:] == ["--out", str(root / launched[0][1].name)]
+
+
 def test_knobs_that_were_turned_are_in_the_command(form, launched):
     by_label = {w.label: w for w in [*form.number_input, *form.selectbox, *form.text_input]}
     by_label["epochs"].set_value(7)
