@@ -8,11 +8,12 @@ import streamlit as st
 from core import jobs, runs
 from core.catalog import BACKENDS
 from core.config import SweepConfig
+from core.curves import last
 from core.figures.labels import duration
 from core.jobs import device_of
 from core.measure.command import argv
-from core.measure.sweep import cells, estimated_s, impossible
-from core.records import CellMeasured, Failed, Interrupted
+from core.measure.sweep import cells, estimated_s, impossible, left_s, sound
+from core.records import Ceilings, Cell, CellMeasured, Failed, Interrupted
 from core.runs import Run
 from ui import controls, launching, loaders, markdown, memory, panels
 
@@ -146,8 +147,9 @@ def start(config: SweepConfig) -> None:
 
 
 def measured(run: Run) -> list[CellMeasured]:
-    """What a run has measured until now: of each cell the last."""
-    return list({event.cell: event for event in run.events if isinstance(event, CellMeasured)}.values())
+    """What a sweep has measured until now: of each cell the last. ValueError for a backend that the catalogue lacks."""
+    assert run.sweep is not None
+    return sound(run.sweep, run.events)[0]
 
 
 MISSING = {"queued": "not measured yet", "running": "not measured yet", "cancelled": "not measured: the run was stopped"}
@@ -165,6 +167,9 @@ def follow(id: str) -> Run:
     if run.sweep is None:
         raise ValueError(f"the run {id!r} measures no memory")
     st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state, len(measured(run)))
+    if not controls.presenting():
+        for sentence in sound(run.sweep, run.events)[1]:
+            st.warning(markdown.literal(sentence), icon=":material/report:")
     return run
 
 
@@ -185,7 +190,8 @@ def _standing(run: Run, found: Sequence[CellMeasured]) -> None:
         launching.waiting(run)
     elif run.state == "running":
         done = len(found)
-        st.progress(min(done / len(every), 1.0), f"{done} of {len(every)} cells measured{_now(every, found)}")
+        left = f", about {duration(left_s(run.sweep, found))} left" if done < len(every) else ""
+        st.progress(min(done / len(every), 1.0), f"{done} of {len(every)} cells measured{left}{_now(run, every, found)}")
     elif run.state == "cancelled":
         st.info(f"Stopped after {len(found)} of {len(every)} cells.", icon=":material/stop:")
     elif run.state != "succeeded":
@@ -201,7 +207,9 @@ def _standing(run: Run, found: Sequence[CellMeasured]) -> None:
         launching.resume(run, f"memory_resume_{run.id}", "What has been measured is not measured again.")
 
 
-def _now(every: Sequence, found: Sequence[CellMeasured]) -> str:
+def _now(run: Run, every: Sequence[Cell], found: Sequence[CellMeasured]) -> str:
+    if not found and last(run.events, Ceilings) is None:
+        return ": measuring what this machine reaches"
     done = {event.cell for event in found}
     now = next((each for each in every if each not in done), None)
     return "" if now is None else f": {now.label} at {now.length:,} tokens, batch {now.batch}, memory and then time"

@@ -9,8 +9,9 @@ import pandas as pd
 from core.catalog import CARDS
 from core.config import LONGEST, SweepConfig
 from core.figures.memory import UNITS, Over
-from core.measure.predict import peak_bytes
-from core.measure.sweep import cell, cells, contenders
+from core.measure.others import disturbance
+from core.measure.predict import not_understood, peak_bytes
+from core.measure.sweep import cell, cells, contenders, remarks
 from core.records import Cell, CellMeasured
 
 NAIVE = "eager"
@@ -156,7 +157,8 @@ def _time_findings(along: Along, other: str, both: Sequence[Pair]) -> list[str]:
         return []
     ends = [known[-1]] if len(known) == 1 else [known[0], known[-1]]
     verdicts = [f"at {along.named(getattr(naive, along.over))} {_faster(other, naive, flash)}" for naive, flash in ends]
-    return [f"In time, {' and '.join(verdicts)}{_crossing(along, known)}."]
+    quiet = [pair for pair in known if disturbance(*pair) is None]
+    return [f"In time, {', and '.join(verdicts)}{_crossing(along, quiet)}."]
 
 
 def _crossing(along: Along, known: Sequence[Pair]) -> str:
@@ -169,15 +171,16 @@ def _crossing(along: Along, known: Sequence[Pair]) -> str:
 
 
 def verdict(naive: CellMeasured, other: CellMeasured) -> int:
-    """1 if the other kernel is faster, -1 if it is slower, 0 where that is less than their runs vary."""
+    """1 if the other kernel is faster, -1 if it is slower; 0 where their bars touch, and from a busy machine."""
     ours, theirs = other.median_s or 0.0, naive.median_s or 0.0
-    if abs(ours - theirs) <= ((other.spread_s or 0.0) + (naive.spread_s or 0.0)) / 2:
+    touch = abs(ours - theirs) <= ((other.spread_s or 0.0) + (naive.spread_s or 0.0)) / 2
+    if touch or disturbance(naive, other) is not None:
         return 0
     return 1 if ours < theirs else -1
 
 
 def unsure(config: SweepConfig, along: Along, measured: Sequence[CellMeasured]) -> set[tuple[str, int]]:
-    """Kernels and places where the time cannot be told from that of naive attention."""
+    """Kernels and places where there is no verdict on the time beside that of naive attention."""
     return {
         (other, getattr(naive, along.over))
         for other in _others(config)
@@ -189,8 +192,10 @@ def unsure(config: SweepConfig, along: Along, measured: Sequence[CellMeasured]) 
 def _faster(other: str, naive: CellMeasured, flash: CellMeasured) -> str:
     ours, theirs = flash.median_s or 0.0, naive.median_s or 0.0
     times = f"{milliseconds(ours)} against {milliseconds(theirs)}"
+    if (disturbed := disturbance(naive, flash)) is not None:
+        return f"there is no verdict on {other} and {NAIVE}, since {disturbed}"
     if verdict(naive, flash) == 0:
-        return f"{other} and {NAIVE} cannot be told apart ({times}, less than their runs vary)"
+        return f"{other} and {NAIVE} cannot be told apart ({times}: as far apart as their own runs are, or less)"
     ratio = theirs / ours if ours < theirs else ours / theirs
     return f"{other} is {ratio:.1f} times {'faster' if ours < theirs else 'slower'} than {NAIVE} here ({times})"
 
@@ -209,7 +214,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def table(config: SweepConfig, measured: Sequence[CellMeasured], missing: str) -> pd.DataFrame:
-    """A row for each cell; `missing` says why one that has not been measured has no figures. Errors in percent."""
+    """A row for each cell; `missing` says why one that has not been measured has no figures. Errors and shares in percent."""
     by_cell = {event.cell: event for event in measured}
     return pd.DataFrame([_row(each, by_cell.get(each), missing) for each in cells(_where(config, measured))])
 
@@ -223,6 +228,7 @@ def _where(config: SweepConfig, measured: Sequence[CellMeasured]) -> SweepConfig
 def _row(each: Cell, event: CellMeasured | None, missing: str) -> dict[str, object]:
     expected = peak_bytes(each)
     peak = None if event is None else event.peak_bytes
+    said = [missing, not_understood(each)] if event is None else remarks(event)
     return {
         "kernel": each.label,
         "tokens": each.length,
@@ -233,7 +239,8 @@ def _row(each: Cell, event: CellMeasured | None, missing: str) -> dict[str, obje
         "median ms": None if event is None or event.median_s is None else 1e3 * event.median_s,
         "spread ms": None if event is None or event.spread_s is None else 1e3 * event.spread_s,
         "runs": None if event is None else event.n_repeats or None,
-        "why not": missing if event is None else event.why_not,
+        "others used": None if event is None or event.others is None else 100 * event.others,
+        "remarks": "; ".join(filter(None, said)) or None,
         "operator": None if event is None else event.kernel,
         "memory read from": None if event is None else event.source,
         "live tensors MiB": None if event is None else _mib(event.live_bytes),

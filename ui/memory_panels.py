@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlencode
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -23,16 +24,25 @@ from ui.memory import Along
 
 HOW = (
     "Dotted lines are predicted, by counting tensors; points are measured, each in a process of its own. Time is the median of "
-    "five runs and more, its bar the spread between them; a point in a ring differs from eager by less than that."
+    "five runs or more, and its bar is as long as the slowest run took longer than the fastest. A ring means no verdict: the "
+    "point and eager's are as far apart as their own runs are, or less, so that the bars touch; or others used more than "
+    "a tenth of the machine meanwhile."
 )
+NUMBERS = {
+    "predicted MiB": "{:,.1f}", "measured MiB": "{:,.1f}", "live tensors MiB": "{:,.1f}", "reserved MiB": "{:,.1f}",
+    "prediction is off by": "{:+.1f}%", "median ms": "{:,.2f}", "spread ms": "{:,.2f}", "runs": "{:.0f}",
+    "others used": "{:.0f}%",
+}  # fmt: skip
+"""How the columns of figures are written."""
+HELP = {
+    "live tensors MiB": "A second source on a CPU, counted by operator.",
+    "reserved MiB": "What PyTorch took of a GPU, with what it keeps spare.",
+    "spread ms": "From the fastest run to the slowest.",
+    "others used": "What other processes had of the machine's CPU time meanwhile.",
+}
 COLUMNS = {
-    "predicted MiB": st.column_config.NumberColumn(format="%,.1f"),
-    "measured MiB": st.column_config.NumberColumn(format="%,.1f"),
-    "live tensors MiB": st.column_config.NumberColumn(format="%,.1f", help="A second source on a CPU, counted by operator."),
-    "reserved MiB": st.column_config.NumberColumn(format="%,.1f", help="What PyTorch took of a GPU, with what it keeps spare."),
-    "prediction is off by": st.column_config.NumberColumn(format="%+.1f%%"),
-    "median ms": st.column_config.NumberColumn(format="%,.2f"),
-    "spread ms": st.column_config.NumberColumn(format="%,.2f", help="From the fastest run to the slowest."),
+    name: st.column_config.NumberColumn(format=form.replace("%", "%%").replace("{:", "%").replace("}", ""), help=HELP.get(name))
+    for name, form in NUMBERS.items()
 }
 
 
@@ -171,7 +181,7 @@ def bytes_by_part(config: SweepConfig, chosen: Along) -> None:
         st.info("None of these kernels is understood well enough to be predicted.")
         return
     panels.chart(breakdown(parts), key="memory_parts", alt="Parts of the predicted peak memory of each kernel")
-    st.caption(f"Predicted at {chosen.named(place)}: what is alive in the moment when most is.")
+    st.caption(f"Predicted at {chosen.named(place)}: the tensors that are in memory at the moment of the peak.")
 
 
 def cards(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along) -> None:
@@ -201,14 +211,16 @@ def all_figures(config: SweepConfig, measured: Sequence[CellMeasured], chosen: A
     st.dataframe(frame, hide_index=True, key="memory_table", column_config=COLUMNS, placeholder="n/a")
     name = memory.title(config)
     with st.container(horizontal=True):
+        # a click that drew the page anew would take the other file away before it has been made
         st.download_button(
             "Download CSV", partial(csv_for_excel, frame), "attention-memory.csv", "text/csv", key="memory_csv",
-            icon=":material/download:",
+            icon=":material/download:", on_click="ignore",
         )  # fmt: skip
         command = "" if run is None or run.command is None else run.command
         st.download_button(
             "Download HTML", partial(as_html, config, measured, chosen, frame, command), "attention-memory.html", "text/html",
-            key="memory_html", icon=":material/download:", help="One file with both charts, which needs no network.",
+            key="memory_html", icon=":material/download:", on_click="ignore",
+            help="One file with both charts, which needs no network.",
         )  # fmt: skip
     st.caption(f"{markdown.literal(name)}. This page's address finds it again.")
     if command:
@@ -221,4 +233,10 @@ def as_html(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along
     here = chosen.here(measured)
     said = [memory.headline(config, chosen, here), *memory.findings(config, chosen, here)]
     drawn = figures(config, chosen, here, log=True)
-    return report.page(f"Attention: {memory.title(config)}", said, drawn, frame, notes(measured), command)
+    return report.page(f"Attention: {memory.title(config)}", said, drawn, written(frame), notes(measured), command)
+
+
+def written(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table as text, without the columns that say nothing."""
+    texts = {name: frame[name].map(form.format, na_action="ignore") for name, form in NUMBERS.items()}
+    return frame.astype(object).assign(**texts).dropna(axis="columns", how="all")

@@ -41,7 +41,7 @@ def time_along(
 ) -> go.Figure:
     """A point for the median of each cell, in milliseconds; bars reach as far as the runs of the cell were apart.
 
-    `unsure`: kernels and places whose difference is within that spread; their points stand in a ring.
+    `unsure`: kernels and places without a verdict; their points stand in a ring.
     """
     figure = go.Figure()
     for number, label in enumerate(labels):
@@ -99,7 +99,7 @@ def _square(length: int, largest: int, tile: int) -> go.Scatter:
         [0, length, length, 0, 0], [0, 0, length, length, 0], f"{length:,} × {length:,}: {_size(n_bytes)}", ink(0.12)
     )
     if 4 * length >= largest and length > tile:  # in a smaller one there is no room to write
-        trace.update(mode="lines+text", text=["", "", f"{length:,}²  {_size(n_bytes)} ", "", ""], textposition="top left")
+        trace.update(mode="lines+text", text=["", "", f"{length:,}² <br>{_size(n_bytes)} ", "", ""], textposition="top left")
     return trace
 
 
@@ -179,7 +179,7 @@ def _points(
 
 def _rings(x: list[int], y: list[float]) -> go.Scatter:
     marker = dict(symbol="circle-open", size=20, color="gray", line=dict(width=2))
-    return go.Scatter(x=x, y=y, mode="markers", marker=marker, name="no difference that shows", hoverinfo="skip")
+    return go.Scatter(x=x, y=y, mode="markers", marker=marker, name="no verdict", hoverinfo="skip")
 
 
 def _places(over: Over, predicted: Bytes, measured: Sequence[CellMeasured]) -> list[int]:

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #10181d }
-table { border-collapse: collapse; font-size: .85rem; display: block; overflow-x: auto }
+table { border-collapse: collapse; font-size: .75rem; display: block; overflow-x: auto; width: max-content; max-width: 96vw;
+  margin-left: min(0px, calc(30rem - 48vw)) }
 th, td { border: 1px solid #d5dcdf; padding: .25rem .5rem; text-align: right } pre { white-space: pre-wrap }
 """
 

@@ -75,7 +75,7 @@ def test_a_chart_goes_along_batches_as_well():
 def test_a_difference_within_the_spread_stands_in_a_ring():
     cells = [measured("sdpa", 128), measured("sdpa", 512, median_s=0.05)]
     *_, rings = time_along("length", ["sdpa"], cells, unsure={("sdpa", 512)}, log=True).data
-    assert (list(rings.x), list(rings.y)) == ([512], [50]) and rings.name == "no difference that shows"
+    assert (list(rings.x), list(rings.y)) == ([512], [50]) and rings.name == "no verdict"
     assert len(time_along("length", ["sdpa"], cells, log=True).data) == 1
 
 
@@ -86,6 +86,7 @@ def test_squares_are_to_scale_and_one_number_a_row_stands_beside():
     assert all(max(square.y) - min(square.y) == max(square.x) for square in squares)
     assert max(tile.x) == max(tile.y) == 256 and max(rows.y) == 1024 and len(set(rows.x)) == 1
     assert figure.layout.yaxis.scaleanchor == "x"
+    assert squares[0].text[2] == "1,024² <br>4 MiB "  # in two lines there is room on a narrow page, too
     assert "1,024 × 1,024: 4 MiB" == squares[0].name and "4 KiB" in figure.layout.annotations[0].text
 
 
