@@ -167,9 +167,10 @@ def follow(id: str) -> Run:
     if run.sweep is None:
         raise ValueError(f"the run {id!r} measures no memory")
     st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state, len(measured(run)))
-    if not controls.presenting():
-        for sentence in sound(run.sweep, run.events)[1]:
-            st.warning(markdown.literal(sentence), icon=":material/report:")
+    left_out = sound(run.sweep, run.events)[1]
+    if left_out and not controls.presenting():
+        told = f"Left out, since it cannot have been measured so: {'; '.join(left_out)}. The run's file is damaged."
+        st.warning(markdown.literal(told), icon=":material/report:")
     return run
 
 

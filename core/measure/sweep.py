@@ -104,17 +104,16 @@ def by_cell(events: Iterable[Event]) -> dict[Cell, CellMeasured]:
 
 
 def sound(config: SweepConfig, events: Iterable[Event]) -> tuple[list[CellMeasured], list[str]]:
-    """What a sweep found of each of its cells, the last time, and sentences on what no machine can have found."""
+    """What a sweep found of each of its cells, the last time; and the names of those with figures that no machine has."""
     asked = {replace(each, device="") for each in cells(config)}
     found, left_out = [], []
     for event in by_cell(events).values():
-        wrong = [f"{name} {value}" for name, (least, most) in POSSIBLE.items()
+        wrong = [f"{name} {value:g}" for name, (least, most) in POSSIBLE.items()
                  if (value := getattr(event, name)) is not None and not least <= value <= most]  # fmt: skip
         if event.device not in FLOPS_PER_S or replace(event.cell, device="") not in asked:
             wrong.append("no cell of this sweep")
         if wrong:
-            at = f"{event.label} at {event.length:,} tokens, batch {event.batch:,}"
-            left_out.append(f"Left out, for it cannot have been measured: {at} ({', '.join(wrong)}).")
+            left_out.append(f"{event.label} at {event.length:,} tokens, batch {event.batch:,} ({', '.join(wrong)})")
         else:
             found.append(event)
     return found, left_out

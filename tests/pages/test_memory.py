@@ -486,7 +486,7 @@ def test_a_cell_of_a_damaged_file_is_left_out_by_name_and_the_others_are_shown(p
     page.query_params["memory_run"] = "a"
     page.run()
     assert not page.exception and not page.error
-    assert "Left out, for it cannot have been measured: eager at" in page.warning[0].value.replace("\\", "")
+    assert "Left out, since it cannot have been measured so: eager at" in page.warning[0].value.replace("\\", "")
     assert "sdpa, measured" in charts(page)["peak memory (MiB)"] and "Measured at 512 tokens" in said(page)
 
 
