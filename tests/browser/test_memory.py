@@ -36,6 +36,11 @@ def test_five_clicks_measure_once_a_reload_finds_it_and_a_projector_shows_it(own
     page.wait_for_selector(".js-plotly-plot .legend", state="attached")
     assert not page.evaluate(OVERLAPS)
     page.set_viewport_size({"width": 1400, "height": 900})
+    page.get_by_role("tab", name="All figures").click()
+    files = [page.expect_download(lambda file, end=end: file.suggested_filename.endswith(end)) for end in ("csv", "html")]
+    with files[0], files[1]:  # in quick succession, the one does not undo the other
+        page.get_by_role("button", name="Download CSV").click()
+        page.get_by_role("button", name="Download HTML").click()
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Present").click()
     projector = opened.value
