@@ -28,7 +28,7 @@ def machine(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("later", "own_s", "share"),
     [
-        ("1100 0 0 5100 0 0 0 0 900 0", 1.0, 0.0),  # all that ran was ours
+        ("1100 0 0 5100 0 0 0 0 1000 0", 1.0, 0.0),  # all that ran was ours, if for a guest, whose time is in that of users
         ("1100 0 0 5100 0 0 0 0 900 0", 0.5, 0.25),
         ("1000 20 30 5100 0 0 40 10 900 0", 0.0, 0.5),  # nice, the kernel, its interrupts, and a hypervisor's other guests
         ("1000 0 0 5100 100 0 0 0 900 0", 0.0, 0.0),  # waiting for a disk is no work
