@@ -47,7 +47,11 @@ def running(models: Path, log: Path, script: str = "app.py") -> Iterator[Server]
         yield Server(f"http://localhost:{port}", log)
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _wait_for(url: str, process: subprocess.Popen) -> None:
