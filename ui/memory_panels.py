@@ -10,14 +10,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.config import LONGEST, SweepConfig
-from core.curves import last
 from core.evaluation.writing import csv_for_excel
 from core.figures import report
 from core.figures.frame import projected
 from core.figures.memory import UNITS, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.figures.roofline import roofline
 from core.measure.operators import TILE
-from core.records import Ceilings, CellMeasured
+from core.measure.sweep import reached
+from core.records import CellMeasured
 from core.runs import Run
 from ui import controls, markdown, memory, memory_why, panels, recorded
 from ui.memory import Along
@@ -162,7 +162,7 @@ def why(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, ru
     if not work:
         return
     st.markdown(f"**What attention moves** at {chosen.named(place)}: {markdown.literal(memory_why.work_sentence(work))}")
-    ceilings = None if run is None else last(run.events, Ceilings)
+    ceilings = None if run is None else reached(run.events)
     if ceilings is not None:
         each = {label: (one.operations, one.bytes_moved) for label, one in work.items()}
         panels.chart(roofline(each, ceilings), key="memory_roofline", alt="Operations a second that each kernel could reach")

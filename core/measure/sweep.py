@@ -9,6 +9,7 @@ from typing import Any
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
+from core.curves import last
 from core.jobs import Ended, Stopped, device_of, patient
 from core.measure.others import disturbance
 from core.measure.predict import not_understood
@@ -30,6 +31,8 @@ POSSIBLE = {
     "median_s": (1e-9, 1e6), "spread_s": (0.0, 1e6), "others": (0.0, 1.0), "elapsed_s": (0.0, 1e6),
 }  # fmt: skip
 """From where to where a figure can lie, on any machine: others stand in a file that was damaged or written by hand."""
+MOST_A_SECOND = 1e20
+"""Of operations or bytes, on any machine."""
 RUNS = 10
 """Of a cell: two for its memory, two to warm up, five or more timed, one for the profiler."""
 
@@ -117,6 +120,13 @@ def sound(config: SweepConfig, events: Iterable[Event]) -> tuple[list[CellMeasur
         else:
             found.append(event)
     return found, left_out
+
+
+def reached(events: Sequence[Event]) -> Ceilings | None:
+    """What the machine of a sweep reaches at its most; None where that was not measured, or is what no machine reaches."""
+    found = last(events, Ceilings)
+    possible = found and all(1 <= rate <= MOST_A_SECOND for rate in (found.operations_per_s, found.bytes_per_s))
+    return found if possible else None
 
 
 def remarks(event: CellMeasured) -> list[str]:

@@ -490,6 +490,15 @@ def test_a_cell_of_a_damaged_file_is_left_out_by_name_and_the_others_are_shown(p
     assert "sdpa, measured" in charts(page)["peak memory (MiB)"] and "Measured at 512 tokens" in said(page)
 
 
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_machine_that_reaches_what_none_does_is_not_drawn(page, root, rate):
+    write(root, "a", Started(device="cpu"), CEILINGS, replace(CEILINGS, operations_per_s=rate), *ALL, Finished())
+    page.query_params["memory_run"] = "a"
+    page.run()
+    assert not page.exception and not page.error
+    assert "What attention moves" in said(page) and "billion operations a second" not in charts(page)
+
+
 def test_a_waiting_sweep_says_how_many_are_ahead(page, root):
     folder = write(root, "a", Queued(ahead=2))
     with jobs._owned(folder):
