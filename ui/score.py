@@ -304,7 +304,7 @@ def downloads(scored: Sequence[Scored], found: Reviews) -> None:
         ):
             st.download_button(
                 f"Download {name}", partial(make, scored, found), f"{found.name}.scored.{suffix}", mime,
-                key=f"score_{suffix}", icon=":material/download:",
+                key=f"score_{suffix}", icon=":material/download:", on_click="ignore",
             )  # fmt: skip
 
 
