@@ -19,6 +19,11 @@ def test_reviews_of_a_side_are_cut_and_come_again_after_the_last(arrays):
     assert [len(ids) for ids in arrays.reviews("test", 9)] == [6, 7]
 
 
+def test_the_first_reviews_of_a_side_are_of_both_classes():
+    arrays = files.made(limit=2_000)
+    assert 0.3 < arrays.classes("train", n=100).mean() < 0.7
+
+
 def test_the_file_holds_no_objects(setting):
     with np.load(setting.arrays, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "iu" for name in file)
