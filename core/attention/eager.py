@@ -40,11 +40,13 @@ def attend_unseen(
     return F.dropout(weights.to(v.dtype), dropout_p) @ v, None  # a bias may have brought them to float32
 
 
-def _logits(q: Tensor, k: Tensor, mask: AttentionMask, bias: Bias | None, scale: float | None) -> Float[Tensor, "B H Q T"]:
+def scores(q: Tensor, k: Tensor, bias: Bias | None, scale: float | None) -> Float[Tensor, "B H Q T"]:
+    """q k^T * scale + bias, before any mask."""
     factor = q.shape[-1] ** -0.5 if scale is None else scale
     logits = (q * factor) @ k.transpose(-2, -1)  # scaling q takes Q x K products, scaling the logits Q x T
-    if bias is not None:
-        logits = logits + bias.dense(q, k)
-    if (allowed := mask.dense(q, k)) is not None:
-        logits = logits.masked_fill(~allowed, float("-inf"))
-    return logits
+    return logits if bias is None else logits + bias.dense(q, k)
+
+
+def _logits(q: Tensor, k: Tensor, mask: AttentionMask, bias: Bias | None, scale: float | None) -> Float[Tensor, "B H Q T"]:
+    logits, allowed = scores(q, k, bias, scale), mask.dense(q, k)
+    return logits if allowed is None else logits.masked_fill(~allowed, float("-inf"))

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from core.attention.bias import Bias
+from core.attention.eager import scores
 from core.attention.masks import AttentionMask
 from core.config import EncoderArchitecture
 from core.networks.blocks import SelfAttention
@@ -57,9 +58,7 @@ def attention(mistake: str, backend: str, right: Attend) -> Attend:
         scale: float | None = None,
         dropout_p: float = 0.0,
     ) -> tuple[Float[Tensor, "B H Q K"], Float[Tensor, "B H Q T"]]:
-        logits = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.transpose(-2, -1)
-        logits = logits if bias is None else logits + bias.dense(q, k)
-        weights = weigh(logits, hidden(mask, q, k))
+        weights = weigh(scores(q, k, bias, scale), hidden(mask, q, k))
         return F.dropout(weights.to(v.dtype), dropout_p) @ v, weights
 
     return attend
