@@ -1,6 +1,7 @@
 """A real server and a real browser, for what only they show: drawing, URLs, scrolling and the log."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -24,12 +25,22 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
+TRACEBACK = re.compile(r"^.*Traceback \(most recent call last\):\n(?:\s.*\n|\n)*(.*)", re.MULTILINE)
+HUNG_UP = "starlette.websockets.WebSocketDisconnect"
+"""What a server logs, with a traceback, of a tab that was closed while it was being written to."""
+
+
 @dataclass(frozen=True)
 class Server:
     """A running app."""
 
     url: str
     log: Path
+
+
+def faults(log: Path) -> list[str]:
+    """What went wrong in a server, the last line of each traceback; a tab that was closed is no fault of the app."""
+    return [error for error in TRACEBACK.findall(log.read_text()) if not error.startswith(HUNG_UP)]
 
 
 @contextmanager
