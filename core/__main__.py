@@ -13,7 +13,7 @@ import tyro
 from tqdm import tqdm
 
 from core import jobs as processes
-from core import runs
+from core import run_folder, runs
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
@@ -177,7 +177,7 @@ def jobs(
     if action == "stop":
         processes.stop(runs.find(id), grace_s)
     run = runs.read(id)
-    log = processes.tail(run.folder, lines) if action == "show" else []
+    log = run_folder.tail(run.folder, lines) if action == "show" else []
     if as_json:
         print(json.dumps(_summary(run) | {"metrics": run.metrics, "log": log}, ensure_ascii=False))
         return
@@ -185,7 +185,7 @@ def jobs(
 
 
 def _summary(run: runs.Run) -> dict[str, Any]:
-    last = processes.last_event(run.folder)
+    last = run_folder.last_event(run.folder)
     return {
         "id": run.id, "name": run.name, "state": run.state, "created": run.created.isoformat(timespec="seconds"),
         "ahead": last.ahead if isinstance(last, Queued) else None,

@@ -321,5 +321,5 @@ Event = (
     | Interrupted
     | Failed
 )
-"""What a run says of itself; see `core.jobs` for the file that they are written to."""
+"""What a run says of itself; see `core.run_folder` for the file that they are written to."""
 LastEvent = TrainingFinished | Finished | Cancelled | Interrupted | Failed

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from core import jobs
+from core import jobs, run_folder
 from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
 from core.curves import standing
 from core.records import Event
@@ -39,7 +39,7 @@ RATES = ("train_s", "reviews_per_s", "tokens_per_s")
 OF_A_RUN = ("request.json", "config.json", "sweep.json", "events.jsonl", "log.txt", "model")
 """One of these at least is in the folder of a run."""
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
-"""What `jobs.new_id` makes."""
+"""What `run_folder.new_id` makes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Run:
     name: str
     """What a person called it; the id where nobody did. Data: never a path, never markup."""
     created: datetime
-    state: jobs.State
+    state: run_folder.State
     config: RunConfig | None
     """None before the run has written it, and where a newer version wrote it."""
     model: Path | None
@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def kept(self) -> Kept | None:
         """The checkpoint as it is when this is first asked; None where there is none."""
-        with suppress(OSError, ValueError, KeyError, TypeError), (self.folder / jobs.CHECKPOINT).open("rb") as file:
+        with suppress(OSError, ValueError, KeyError, TypeError), (self.folder / run_folder.CHECKPOINT).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")  # the format of safetensors
             header = json.loads(file.read(min(size, LARGEST_HEADER)))
             return Kept(step=int(header["__metadata__"]["step"]), n_bytes=os.fstat(file.fileno()).st_size)
@@ -128,7 +128,7 @@ class Run:
     @cached_property
     def last_event(self) -> Event | None:
         """What the run said last when this is first asked."""
-        return jobs.last_event(self.folder)
+        return run_folder.last_event(self.folder)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
@@ -150,7 +150,7 @@ class Follower:
                 file = (self.folder / "events.jsonl").stat().st_ino
                 if file != self.file:  # the run began anew
                     self.file, self.offset, self.said = file, 0, ()
-            new, offset = jobs.read_events(self.folder, self.offset)
+            new, offset = run_folder.read_events(self.folder, self.offset)
             self.said = tuple(standing([*self.said, *new] if offset >= self.offset else new)) if new else self.said
             self.offset = offset
             return self.said if offset else ()
@@ -168,7 +168,7 @@ def runs_root() -> Path:
 
 def new_folder() -> Path:
     """A folder for the next run, which `jobs.launch` makes."""
-    return runs_root() / jobs.new_id()
+    return runs_root() / run_folder.new_id()
 
 
 def find(id: str, root: Path | None = None) -> Path:
@@ -187,7 +187,7 @@ def all_runs(root: Path | None = None) -> list[Run]:
 
 def alive(root: Path | None = None) -> list[Run]:
     """The runs whose processes live, in the order in which they get their device; no more of the others is read."""
-    living = [folder for folder in sorted(_folders(root or runs_root())) if jobs.is_alive(folder)]
+    living = [folder for folder in sorted(_folders(root or runs_root())) if run_folder.is_alive(folder)]
     return [run for folder in living if (run := _read(folder)) is not None and run.is_alive]
 
 
@@ -260,9 +260,9 @@ def delete(id: str, root: Path | None = None) -> None:
     """Moves a run to the trash, from where `restore` brings it back. ValueError while its process lives, and where its folder
     cannot be moved."""
     folder = find(id, root)
-    if jobs.is_alive(folder):
-        raise ValueError(f"the run {id!r} is {jobs.state(folder)}; stop it before you delete it")
-    place = folder.parent / ".trash" / jobs.new_id()  # the same id may be deleted twice
+    if run_folder.is_alive(folder):
+        raise ValueError(f"the run {id!r} is {run_folder.state(folder)}; stop it before you delete it")
+    place = folder.parent / ".trash" / run_folder.new_id()  # the same id may be deleted twice
     with _on_disk(f"the run {id!r} cannot be deleted"):
         place.mkdir(parents=True)
         folder.rename(place / id)
@@ -353,7 +353,7 @@ def _read(folder: Path) -> Run | None:
             folder=folder,
             name=name,
             created=_time(request.get("created"), "request.json", folder, problems),
-            state=jobs.state(folder),
+            state=run_folder.state(folder),
             config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
             sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
             model=model if record else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs
+from core import jobs, run_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKER = """
@@ -60,15 +60,15 @@ def eventually(condition: Callable[[], bool], timeout_s: float = 15) -> None:
         time.sleep(0.02)
 
 
-def reaches(folder: Path, wanted: jobs.State, timeout_s: float = 15) -> None:
+def reaches(folder: Path, wanted: run_folder.State, timeout_s: float = 15) -> None:
     """Waits until a run is in that state."""
-    eventually(lambda: jobs.state(folder) == wanted, timeout_s)
+    eventually(lambda: run_folder.state(folder) == wanted, timeout_s)
 
 
-def is_over(folder: Path, timeout_s: float = 90) -> jobs.State:
+def is_over(folder: Path, timeout_s: float = 90) -> run_folder.State:
     """Waits until a run's process is gone, and says what has become of it."""
-    eventually(lambda: not jobs.is_alive(folder), timeout_s)
-    return jobs.state(folder)
+    eventually(lambda: not run_folder.is_alive(folder), timeout_s)
+    return run_folder.state(folder)
 
 
 def starts(root: Path) -> list[list[str]]:
@@ -78,7 +78,7 @@ def starts(root: Path) -> list[list[str]]:
 
 def events(folder: Path) -> list:
     """All that a run has said."""
-    return jobs.read_events(folder)[0]
+    return run_folder.read_events(folder)[0]
 
 
 def pid(folder: Path) -> int:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = [
     {"config"},
     {"records", "catalog", "words"},
-    {"presets", "ablations", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
+    {"presets", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
     {"figures"},
     {"data", "attention", "positional"},
     {"networks"},

@@ -1,6 +1,5 @@
 """Runs as real processes: a small worker stands in for training, and is killed, stopped and raced."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -10,14 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 import pytest
 import torch
 
-from core import artifact, jobs, runs
+from core import artifact, jobs, run_folder, runs
 from core.__main__ import main
 from core.config import (
     DataConfig,
@@ -30,7 +28,6 @@ from core.config import (
 )
 from core.records import (
     Cancelled,
-    Ceilings,
     CellMeasured,
     EpochFinished,
     Failed,
@@ -38,13 +35,10 @@ from core.records import (
     Interrupted,
     Queued,
     Started,
-    StepFinished,
-    TableRead,
-    TrainingFinished,
-    TrainingStarted,
 )  # fmt: skip
 from tests import processes
 from tests.processes import ROOT, WORKER, events, eventually, interrupted, is_gone, pid, reaches, starts
+from tests.test_run_folder import finished, step
 
 
 @pytest.fixture
@@ -57,14 +51,14 @@ def root(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def test_a_run_is_queued_then_running_then_over_and_never_anything_else(root):
-    folder, seen = root / jobs.new_id(), []
+    folder, seen = root / run_folder.new_id(), []
     jobs.launch(["quick", "--lr", "0.1"], folder, title="A <b>try</b>")
     while not seen or seen[-1] != "succeeded":
-        state = jobs.state(folder)
+        state = run_folder.state(folder)
         seen += [state] if seen[-1:] != [state] else []
         assert seen in (["queued"], ["queued", "running"], ["queued", "running", "succeeded"], ["queued", "succeeded"])
     assert events(folder) == [Started(device="cpu"), Finished()]
-    assert jobs.tail(folder, 5) == ["at work"]
+    assert run_folder.tail(folder, 5) == ["at work"]
     request = json.loads((folder / "request.json").read_text())
     assert request["argv"] == ["quick", "--lr", "0.1", "--out", str(folder)]
     assert request["title"] == "A <b>try</b>"
@@ -82,7 +76,7 @@ os.killpg(0, signal.SIGKILL)"""
     seen = set()
 
     def runs() -> bool:
-        seen.add(jobs.state(folder))
+        seen.add(run_folder.state(folder))
         return "running" in seen
 
     eventually(runs)
@@ -118,20 +112,12 @@ def test_of_two_processes_for_one_folder_one_is_the_run(root):
     assert winner.communicate() == (None, "") and winner.returncode == 0
 
 
-def test_ids_are_unique_and_in_the_order_of_time():
-    ids = []
-    for _ in range(50):
-        ids.append(jobs.new_id())
-        time.sleep(1e-4)
-    assert ids == sorted(set(ids))
-
-
-@pytest.mark.parametrize("place", ["_write_request", "_start"])
-def test_a_launch_that_fails_leaves_nothing_behind(root, monkeypatch, place):
+@pytest.mark.parametrize(("module", "place"), [(run_folder, "write_request"), (jobs, "_start")])
+def test_a_launch_that_fails_leaves_nothing_behind(root, monkeypatch, module, place):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, place, full)
+    monkeypatch.setattr(module, place, full)
     with pytest.raises(OSError, match="No space left"):
         jobs.launch(["work"], root / "a")
     assert list(root.iterdir()) == []
@@ -144,9 +130,9 @@ def test_a_run_goes_on_in_its_folder_by_its_command_and_forgets_that_it_was_to_s
     folder = interrupted(root / "a")
     request, dead = (folder / "request.json").read_text(), pid(folder)
     (folder / "cancel").touch()  # asked to stop, and killed before it did
-    assert jobs.state(folder) == "cancelled"
+    assert run_folder.state(folder) == "cancelled"
     jobs.resume(folder)
-    assert jobs.state(folder) in ("queued", "running")
+    assert run_folder.state(folder) in ("queued", "running")
     reaches(folder, "running")
     assert pid(folder) != dead and (folder / "request.json").read_text() == request and not (folder / "cancel").exists()
     jobs.stop(folder)
@@ -207,9 +193,9 @@ def _wait_and_end(folder: Path) -> None:
 def test_a_model_without_a_word_of_how_it_came_is_one_that_was_made(root):
     folder = interrupted(root / "a")
     (folder / "events.jsonl").write_text("garbage\n")
-    assert jobs.state(folder) == "interrupted"
+    assert run_folder.state(folder) == "interrupted"
     (folder / "model").mkdir()
-    assert jobs.state(folder) == "succeeded"
+    assert run_folder.state(folder) == "succeeded"
 
 
 def test_five_clicks_on_resume_start_one_process_and_a_living_run_is_left_alone(root):
@@ -226,7 +212,7 @@ def test_a_run_that_is_asked_to_stop_while_it_starts_again_stops(root):
     folder = interrupted(root / "a")
     jobs.resume(folder)
     jobs.stop(folder)
-    assert jobs.state(folder) == "cancelled" and events(folder)[-1] == Cancelled()
+    assert run_folder.state(folder) == "cancelled" and events(folder)[-1] == Cancelled()
 
 
 def test_a_second_attempt_that_dies_before_it_can_speak_says_why(root):
@@ -248,7 +234,7 @@ def test_a_run_whose_command_is_not_on_record_is_not_started_again(root, content
 
 
 def test_a_folder_of_a_newer_version_is_left_as_it_is(tmp_path):
-    jobs.append_event(tmp_path, Failed(reason="x"))
+    run_folder.append_event(tmp_path, Failed(reason="x"))
     (tmp_path / "config.json").write_text(json.dumps(to_json(RunConfig()) | {"sails": 3}))
     with pytest.raises(ValueError, match="unknown knobs sails in RunConfig: was this written by a newer version"):
         with jobs.hold(tmp_path, "cpu", RunConfig()):
@@ -264,15 +250,15 @@ def test_a_killed_run_is_interrupted_at_once(root):
     reaches(root / "a", "running")
     os.kill(pid(root / "a"), signal.SIGKILL)
     eventually(lambda: is_gone(pid(root / "a")))
-    assert jobs.state(root / "a") == "interrupted"
+    assert run_folder.state(root / "a") == "interrupted"
 
 
 def test_a_run_that_fails_says_why(root):
     jobs.launch(["fail"], root / "a")
     reaches(root / "a", "failed")
     assert events(root / "a")[-1] == Failed(reason="epochs: got 0, expected at least 1")
-    eventually(lambda: not jobs.is_alive(root / "a"))
-    assert jobs.tail(root / "a", 2) == ["ValueError: epochs: got 0, expected at least 1", "and more"]
+    eventually(lambda: not run_folder.is_alive(root / "a"))
+    assert run_folder.tail(root / "a", 2) == ["ValueError: epochs: got 0, expected at least 1", "and more"]
 
 
 def test_a_run_that_dies_before_it_can_speak_says_why(root):
@@ -308,7 +294,7 @@ def test_whatever_ends_a_run_is_its_last_event_and_goes_on(tmp_path, error, reas
         raise error
     kind = "memory" if "memory" in reason else "disk" if "space" in reason else "other"
     assert events(tmp_path / "a")[-1] == Failed(reason=reason, step=7, kind=kind)
-    assert jobs.state(tmp_path / "a") == "failed"
+    assert run_folder.state(tmp_path / "a") == "failed"
 
 
 @pytest.mark.parametrize(("error", "reason"), [
@@ -318,18 +304,18 @@ def test_whatever_ends_a_run_is_its_last_event_and_goes_on(tmp_path, error, reas
 def test_a_process_that_is_asked_to_end_is_interrupted_and_says_so(tmp_path, error, reason):
     with pytest.raises(type(error)), jobs.hold(tmp_path / "a", "cpu"):
         raise error
-    assert events(tmp_path / "a")[-1] == Interrupted(reason=reason) and jobs.state(tmp_path / "a") == "interrupted"
+    assert events(tmp_path / "a")[-1] == Interrupted(reason=reason) and run_folder.state(tmp_path / "a") == "interrupted"
     with pytest.raises(type(error)), jobs.hold(tmp_path / "b", "cpu"):
         jobs.cancel(tmp_path / "b")
         raise error
-    assert jobs.state(tmp_path / "b") == "cancelled"
+    assert run_folder.state(tmp_path / "b") == "cancelled"
 
 
 def test_what_follows_the_last_event_does_not_change_the_outcome(tmp_path):
     with pytest.raises(BrokenPipeError), jobs.hold(tmp_path / "a", "cpu") as job:
         job.emit(finished())
         raise BrokenPipeError
-    assert jobs.state(tmp_path / "a") == "succeeded"
+    assert run_folder.state(tmp_path / "a") == "succeeded"
 
 
 def test_another_attempt_in_the_same_folder_starts_anew(tmp_path):
@@ -338,7 +324,7 @@ def test_another_attempt_in_the_same_folder_starts_anew(tmp_path):
         raise KeyError
     with jobs.hold(tmp_path / "a", "cpu", RunConfig()) as job:
         assert not job.stopped()
-        assert jobs.state(tmp_path / "a") == "running"
+        assert run_folder.state(tmp_path / "a") == "running"
         with pytest.raises(ValueError, match="another process"), jobs.hold(tmp_path / "a", "cpu"):
             pass
     assert events(tmp_path / "a") == [Started(device="cpu"), Finished()]
@@ -356,7 +342,7 @@ def test_runs_on_one_device_take_turns_in_the_order_of_their_ids(root):
         eventually(lambda name=name: len(events(root / name)) > 0)
     eventually(lambda: events(root / "3")[-1] == Queued(ahead=2))
     assert events(root / "2") == [Queued(ahead=1)]
-    assert [jobs.state(root / name) for name in "123"] == ["running", "queued", "queued"]
+    assert [run_folder.state(root / name) for name in "123"] == ["running", "queued", "queued"]
     jobs.stop(root / "1")
     reaches(root / "2", "running")
     eventually(lambda: events(root / "3")[-1] == Queued(ahead=1))
@@ -378,7 +364,7 @@ def test_a_waiting_run_that_dies_is_passed_over(root):
 
 def test_another_device_is_free(tmp_path):
     with jobs.hold(tmp_path / "1", "cpu"), jobs.hold(tmp_path / "2", "cuda"):
-        assert jobs.state(tmp_path / "2") == "running"
+        assert run_folder.state(tmp_path / "2") == "running"
 
 
 def test_the_device_is_told_without_torch(monkeypatch):
@@ -396,21 +382,21 @@ def test_a_waiting_run_is_stopped(root):
         eventually(lambda: events(root / "2") == [Queued(ahead=1)])
         jobs.stop(root / "2")
     assert events(root / "2") == [Queued(ahead=1), Cancelled()]
-    assert jobs.state(root / "2") == "cancelled"
-    assert not jobs.is_held(root / ".queue" / "cpu.lock")
+    assert run_folder.state(root / "2") == "cancelled"
+    assert not run_folder.is_held(root / ".queue" / "cpu.lock")
 
 
 def test_a_run_is_stopped_before_it_is_up(root):
     jobs.launch(["work"], root / "a")
     jobs.stop(root / "a")
-    assert events(root / "a") == [Cancelled()] and jobs.state(root / "a") == "cancelled"
+    assert events(root / "a") == [Cancelled()] and run_folder.state(root / "a") == "cancelled"
 
 
 def test_a_running_run_is_asked_to_stop_and_twice_does_no_harm(root):
     jobs.launch(["work"], root / "a")
     reaches(root / "a", "running")
     jobs.stop(root / "a")
-    assert jobs.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
+    assert run_folder.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
     before = sorted(path.name for path in (root / "a").iterdir()), events(root / "a")
     jobs.stop(root / "a")
     jobs.cancel(root / "a")
@@ -424,7 +410,7 @@ def test_a_run_that_does_not_listen_is_ended_after_the_grace(root):
     start = time.monotonic()
     jobs.stop(root / "a", grace_s=0.5)
     assert 0.5 <= time.monotonic() - start < 4
-    assert jobs.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
+    assert run_folder.state(root / "a") == "cancelled" and is_gone(pid(root / "a"))
 
 
 def test_stopping_a_run_that_was_not_launched_spares_its_group(root):
@@ -440,152 +426,10 @@ def test_stopping_a_run_that_was_not_launched_spares_its_group(root):
 @pytest.mark.parametrize("outcome", [Finished(), Failed(reason="no"), None])
 def test_a_run_that_is_over_stays_what_it_was(tmp_path, outcome):
     if outcome:
-        jobs.append_event(tmp_path, outcome)
-    before = jobs.state(tmp_path)
+        run_folder.append_event(tmp_path, outcome)
+    before = run_folder.state(tmp_path)
     jobs.stop(tmp_path)
-    assert jobs.state(tmp_path) == before == ("interrupted" if outcome is None else jobs.OUTCOMES[type(outcome)])
-
-
-def test_those_who_ask_at_once_do_not_take_each_other_for_the_run(tmp_path):
-    (tmp_path / "lock").touch()
-    held = os.open(tmp_path / "lock", os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_SH)  # as another who asks has it for a moment
-        assert jobs.state(tmp_path) == "interrupted"
-    finally:
-        os.close(held)
-
-
-# Reading
-
-
-def step(n: int) -> StepFinished:
-    return StepFinished(
-        epoch=1, step=n, total_steps=90, loss=0.7, lr=1e-3, gradient_norm=2.0, largest_logit=None, reviews_per_s=50.0,
-        tokens_per_s=9000.0,
-    )  # fmt: skip
-
-
-def finished() -> TrainingFinished:
-    return TrainingFinished(
-        reviews_per_s=50.0, tokens_per_s=9000.0, train_s=3.0, best_epoch=1, val_accuracy=0.8, model_dir="runs/a/model"
-    )
-
-
-EPOCH = EpochFinished(epoch=1, step=9, train_loss=0.69, val_loss=0.6, val_accuracy=0.7, elapsed_s=4.0)
-
-
-def test_events_are_read_on_from_where_reading_stopped(tmp_path):
-    written = [Queued(ahead=2), step(1), EPOCH, finished(), Failed(reason="„λ“\u2028\u0085\n\r")]
-    offset, read = 0, []
-    for event in written:
-        jobs.append_event(tmp_path, event)
-        new, offset = jobs.read_events(tmp_path, offset)
-        read += new
-    assert read == written == events(tmp_path)
-    assert jobs.read_events(tmp_path, offset) == ([], offset)
-    assert offset == (tmp_path / "events.jsonl").stat().st_size
-
-
-def test_a_torn_last_line_is_ignored_until_it_is_whole(tmp_path):
-    jobs.append_event(tmp_path, step(1))
-    whole = (tmp_path / "events.jsonl").read_bytes()
-    jobs.append_event(tmp_path, finished())
-    both = (tmp_path / "events.jsonl").read_bytes()
-    for end in range(len(whole), len(both)):
-        (tmp_path / "events.jsonl").write_bytes(both[:end])
-        assert jobs.read_events(tmp_path) == ([step(1)], len(whole))
-        assert jobs.last_event(tmp_path) == step(1) and jobs.state(tmp_path) == "interrupted"
-    (tmp_path / "events.jsonl").write_bytes(both)
-    assert jobs.read_events(tmp_path, len(whole)) == ([finished()], len(both))
-
-
-def test_a_last_event_of_any_length_is_found(tmp_path):
-    for n in (10, 200_000, 2_000_000):
-        jobs.append_event(tmp_path, Failed(reason="x" * n))
-        assert jobs.last_event(tmp_path) == Failed(reason="x" * n)
-
-
-def test_an_event_of_an_earlier_version_lacks_what_has_come_since(tmp_path):
-    jobs.append_event(tmp_path, step(1))
-    written = json.loads((tmp_path / "events.jsonl").read_text())
-    del written["non_finite"]
-    (tmp_path / "events.jsonl").write_text(json.dumps(written) + "\n")
-    assert events(tmp_path) == [step(1)]
-
-
-def test_lines_that_are_no_event_of_this_version_are_passed_over(tmp_path):
-    lines = ['{"event": "Warped", "by": 2}', '{"event": "Queued"}', '{"event": "Queued", "ahead": 1, "new": 0}',
-             '{"event": ["Queued"]}', "[]", "{", "\xff", '{"event": "Queued", "ahead": 4}']  # fmt: skip
-    (tmp_path / "events.jsonl").write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
-    assert events(tmp_path) == [Queued(ahead=4)]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[" * 100_000,
-        '{"event": "Queued", "ahead": "4"}',
-        '{"event": "Queued", "ahead": true}',
-        '{"event": "Queued", "ahead": 4.5}',
-        '{"event": "Started", "device": null}',
-        '{"event": "Failed", "reason": null, "step": null}',
-        '{"event": "Failed", "reason": "a\\ud800", "step": null}',
-        '{"event": "Failed", "reason": "a", "step": [1]}',
-        '{"event": "TableRead", "notes": 5}',
-        '{"event": "TableRead", "notes": ["a", 5]}',
-    ],
-)
-def test_an_event_with_values_of_other_types_is_none(tmp_path, line):
-    (tmp_path / "events.jsonl").write_text(f"{line}\n")
-    assert events(tmp_path) == [] and jobs.last_event(tmp_path) is None
-
-
-def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
-    cell = CellMeasured(
-        backend="sdpa", what="forward", batch=1, length=2, n_heads=3, d_head=4, n_layers=5, dtype="float32", device="cpu",
-        peak_bytes=None, source=None, median_s=1.0, spread_s=0.5, n_repeats=0, kernel=None, hardware=None, why_not="no",
-    )  # fmt: skip
-    ceilings = Ceilings(device="cpu", dtype="mixed", operations_per_s=1e11, bytes_per_s=1e10, hardware="h", date="2026-11-30")
-    began = TrainingStarted(
-        n_parameters=1, n_train=2, n_validation=3, epochs=4, device="cpu", precision="float32", backend=None
-    )
-    not_a_number = replace(step(1), loss=float("inf"), largest_logit=None)
-    said = [
-        Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, ceilings,
-        cell, finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Interrupted(reason="x"),
-        Failed(reason="x", kind="disk"),
-    ]  # fmt: skip
-    assert {type(event) for event in said} == set(jobs.EVENTS.values())
-    for event in said:
-        jobs.append_event(tmp_path, event)
-    assert events(tmp_path) == said
-
-
-def test_an_event_follows_half_a_line_on_a_line_of_its_own(tmp_path):
-    jobs.append_event(tmp_path, step(1))
-    with (tmp_path / "events.jsonl").open("a") as file:
-        file.write('{"event": "StepFin')
-    jobs.append_event(tmp_path, Failed(reason="OSError: No space left on device: a\ud800.csv"))
-    assert events(tmp_path) == [step(1), Failed(reason="OSError: No space left on device: a?.csv")]
-
-
-def test_a_file_that_began_anew_is_read_from_its_start(tmp_path):
-    for n in range(3):
-        jobs.append_event(tmp_path, step(n))
-    offset = jobs.read_events(tmp_path)[1]
-    (tmp_path / "events.jsonl").unlink()
-    jobs.append_event(tmp_path, EPOCH)
-    new, restarted = jobs.read_events(tmp_path, offset)
-    assert new == [EPOCH] and restarted < offset
-
-
-def test_the_tail_of_a_log(tmp_path):
-    assert jobs.tail(tmp_path, 3) == []
-    (tmp_path / "log.txt").write_bytes(b"one\ntwo\r\n  0%|\r 50%|\r100%|\n\nfilm \xe2\x9d\xa4 \xff\n")
-    assert jobs.tail(tmp_path, 3) == ["two", "100%|", "film ❤ \ufffd"]
-    (tmp_path / "log.txt").write_bytes(b"x" * 10**6 + b"\nend\n")
-    assert jobs.tail(tmp_path, 1) == ["end"]
+    assert run_folder.state(tmp_path) == before == ("interrupted" if outcome is None else run_folder.OUTCOMES[type(outcome)])
 
 
 # Training as a run
@@ -650,7 +494,7 @@ def test_a_training_that_is_stopped_in_its_first_epoch_keeps_what_it_has(tmp_pat
 
 def test_a_folder_with_a_model_is_left_as_it_is(tmp_path):
     (tmp_path / "a" / "model").mkdir(parents=True)
-    jobs.append_event(tmp_path / "a", finished())
+    run_folder.append_event(tmp_path / "a", finished())
     with pytest.raises(ValueError, match="there is a model already"), jobs.hold(tmp_path / "a", "cpu"):
         pass
     assert events(tmp_path / "a") == [finished()]

@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.config import RunConfig
 from core.presets import flags, tiny
 from core.records import Cancelled, EpochFinished, Failed, Interrupted, Queued, StepFinished, TrainingStarted
@@ -91,11 +91,11 @@ def steps(said) -> list[tuple]:
     ]
 
 
-def goes_on(folder: Path, monkeypatch, accident: str = "none") -> jobs.State:
+def goes_on(folder: Path, monkeypatch, accident: str = "none") -> run_folder.State:
     """Resumes a run into the next accident, and waits for what becomes of it."""
     monkeypatch.setenv("ACCIDENT", accident)
     jobs.resume(folder)
-    assert jobs.state(folder) in ("queued", "running")
+    assert run_folder.state(folder) in ("queued", "running")
     return is_over(folder)
 
 
@@ -112,23 +112,23 @@ def test_a_training_that_meets_every_accident_is_the_training_that_met_none(root
     assert goes_on(folder, monkeypatch, "signal SIGTERM 37") == "interrupted"  # asked to end: the step is stored
     assert events(folder)[-1] == Interrupted(reason="the system asked it to end after step 37")
 
-    size = (folder / jobs.CHECKPOINT).stat().st_size
+    size = (folder / run_folder.CHECKPOINT).stat().st_size
     assert goes_on(folder, monkeypatch, f"full {size - 1}") == "failed"  # no room for the next checkpoint
     failed = events(folder)[-1]
     assert isinstance(failed, Failed) and failed.kind == "disk" and "make room and resume" in failed.reason
-    assert (folder / jobs.CHECKPOINT).stat().st_size == size and not list(folder.glob("*.partial"))
+    assert (folder / run_folder.CHECKPOINT).stat().st_size == size and not list(folder.glob("*.partial"))
 
     assert goes_on(folder, monkeypatch, "cancel 51") == "cancelled"  # by a person, who may think again
     assert isinstance(events(folder)[-1], Cancelled) and runs.read(folder.name).model == folder / "model"
 
     assert goes_on(folder, monkeypatch, "die") == "interrupted"  # by kill -9, while the model is stored
-    assert runs.read(folder.name).model is not None and (folder / jobs.CHECKPOINT).exists()  # the one of the stop
+    assert runs.read(folder.name).model is not None and (folder / run_folder.CHECKPOINT).exists()  # the one of the stop
 
     assert goes_on(folder, monkeypatch, "cancel 0") == "succeeded"  # a stop that comes while the model is stored
     begun = [event.step for event in events(folder) if isinstance(event, TrainingStarted)]
     assert begun == [0, 22, 37, 37, 51, 70]
     assert steps(runs.read(folder.name).events) == steps(expected)
-    assert not (folder / jobs.CHECKPOINT).exists()
+    assert not (folder / run_folder.CHECKPOINT).exists()
     ours, theirs = (load_file(place / "model" / "model.safetensors") for place in (folder, tmp_path / "whole"))
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
     metrics = [runs.read_model(place / "model").metrics for place in (folder, tmp_path / "whole")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
 from core.records import Failed, Started, TrainingFinished
 
@@ -25,16 +25,16 @@ def make(root: Path, id: str, config: RunConfig | None = None, accuracy: float |
     (folder / "request.json").write_text(json.dumps(request))
     if config is not None:
         (folder / "config.json").write_text(json.dumps(to_json(config)))
-    jobs.append_event(folder, Started(device="cpu"))
+    run_folder.append_event(folder, Started(device="cpu"))
     if accuracy is None:
-        jobs.append_event(folder, Failed(reason="no"))
+        run_folder.append_event(folder, Failed(reason="no"))
         return folder
     sides = {"validation": {"n": 40, "accuracy": accuracy, "low": 0.1, "high": 0.9, "f1": 0.5, "buckets": []}}
     (folder / "model").mkdir()
     (folder / "model" / "run.json").write_text(
         json.dumps({"metrics": sides, "training": {"train_s": 3.0, "reviews_per_s": 50.0, "device": "cpu"}})
     )
-    jobs.append_event(folder, FINISHED)
+    run_folder.append_event(folder, FINISHED)
     return folder
 
 
@@ -58,12 +58,12 @@ def test_the_newest_is_first(tmp_path):
 def test_what_a_run_says_is_read_on_and_begins_anew_with_it(tmp_path):
     folder = make(tmp_path, "a")
     assert runs.read("a", tmp_path).events == (Started(device="cpu"), Failed(reason="no"))
-    jobs.append_event(folder, FINISHED)
+    run_folder.append_event(folder, FINISHED)
     assert runs.read("a", tmp_path).events == (Started(device="cpu"), Failed(reason="no"), FINISHED)
     (folder / "events.jsonl").rename(folder / "old")  # so that no other file is given its number
     assert runs.read("a", tmp_path).events == ()
     for _ in range(9):
-        jobs.append_event(folder, Started(device="cuda"))
+        run_folder.append_event(folder, Started(device="cuda"))
     assert runs.read("a", tmp_path).events == (Started(device="cuda"),) * 9
 
 
@@ -245,7 +245,7 @@ def test_a_title_is_a_name_that_no_other_has(names, titles):
 
 
 def test_ids_that_are_given_are_shortened():
-    id = jobs.new_id()
+    id = run_folder.new_id()
     assert runs.titles({id: "x"}) == {id: f"x · {id[-4:]}"}
 
 
@@ -381,7 +381,7 @@ def test_nothing_is_compared_to_nothing():
 def test_a_hundred_runs_are_listed_without_reading_their_events(tmp_path, monkeypatch):
     for i in range(100):
         make(tmp_path, f"{i}", RunConfig(), 0.5)
-    monkeypatch.setattr(jobs, "read_events", lambda *_: pytest.fail("all events were read"))
+    monkeypatch.setattr(run_folder, "read_events", lambda *_: pytest.fail("all events were read"))
     assert len(runs.all_runs(tmp_path)) == 100
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.config import RunConfig, SweepConfig
 from core.records import Failed, Interrupted, Queued
 from core.runs import Run
@@ -19,7 +19,7 @@ LOG_LINES = 20
 
 def token(page: str) -> str:
     """The id of the run that the page's form starts: one form starts one run, however often it is pressed."""
-    return st.session_state.setdefault(f"{page}_token", jobs.new_id())
+    return st.session_state.setdefault(f"{page}_token", run_folder.new_id())
 
 
 def launch(page: str, id: str, argv: Sequence[str], title: str, config: RunConfig | SweepConfig | None = None) -> None:
@@ -31,7 +31,7 @@ def launch(page: str, id: str, argv: Sequence[str], title: str, config: RunConfi
         reason = f"{folder} cannot be made ({error.strerror}); make room there, or give the lab the right to write there"
         st.session_state[f"{page}_refused"] = reason
         return
-    st.session_state[f"{page}_token"] = jobs.new_id()
+    st.session_state[f"{page}_token"] = run_folder.new_id()
     st.query_params[f"{page}_run"] = id
 
 
@@ -80,7 +80,7 @@ def is_asked_to_stop(run: Run) -> bool:
 def printed(run: Run) -> None:
     """The end of what a run printed, without the reason of its end, which stands above it."""
     reason = run.last_event.reason if isinstance(run.last_event, Failed | Interrupted) else None
-    lines = [line for line in jobs.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
+    lines = [line for line in run_folder.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
     if lines:
         st.code("\n".join(lines), language=None, wrap_lines=True)
 

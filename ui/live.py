@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import jobs, runs
+from core import run_folder, runs
 from core.artifact import model_folders
 from core.curves import last
 from core.figures.curves import AXES, overlaid
@@ -29,7 +29,7 @@ def follow(id: str) -> None:
     st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state)
 
 
-def _draw(id: str, known: jobs.State) -> None:
+def _draw(id: str, known: run_folder.State) -> None:
     if id not in st.query_params.get_all("train_run"):
         st.rerun()  # a button below asked for another training, and a fragment by itself goes on with this one
     with panels.refusals():

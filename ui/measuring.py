@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import streamlit as st
 
-from core import jobs, runs
+from core import run_folder, runs
 from core.catalog import BACKENDS
 from core.config import SweepConfig
 from core.curves import last
@@ -174,7 +174,7 @@ def follow(id: str) -> Run:
     return run
 
 
-def _look(id: str, state: jobs.State, n_measured: int) -> None:
+def _look(id: str, state: run_folder.State, n_measured: int) -> None:
     """How the run stands; charts are drawn again when there is something new, and not each second."""
     with panels.refusals():
         run = runs.read(id)

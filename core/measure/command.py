@@ -12,10 +12,11 @@ import tyro
 
 from core.catalog import BACKENDS
 from core.config import SweepConfig
-from core.jobs import hold, read_events, turn
+from core.jobs import hold, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
 from core.records import Cell, CellMeasured, Event
+from core.run_folder import read_events
 from core.runs import runs_root
 
 DEFAULT = SweepConfig()

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from core.jobs import CHECKPOINT
+from core.run_folder import CHECKPOINT
 
 MOST_OF_THE_TIME = 0.05
 """Share of a training that is spent on writing checkpoints, at most."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs, runs
+from core import run_folder, runs
 from core.records import TrainingStarted
 from tests import small_runs
 from tests.browser.conftest import faults, running
@@ -62,7 +62,7 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
             other.get_by_text("reviews/s").wait_for()
         page.bring_to_front()  # a page behind another one is not drawn
         page.goto("about:blank")  # as if the tab were closed
-    assert jobs.state(root / id) == "running"  # though its server is gone
+    assert run_folder.state(root / id) == "running"  # though its server is gone
     with running(model_root, tmp_path / "second log") as server:
         page.goto(f"{server.url}/train?train_run={id}")
         progress.wait_for()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs
+from core import run_folder
 from core.measure import others
 from core.records import CellMeasured
 
@@ -65,7 +65,7 @@ def test_the_busier_of_two_measurements_counts(cell):
 
 def test_a_cell_of_an_older_run_is_read(cell, tmp_path):
     event = CellMeasured(**asdict(cell()), **NOTHING)
-    jobs.append_event(tmp_path, event)
+    run_folder.append_event(tmp_path, event)
     events = tmp_path / "events.jsonl"
     events.write_text(events.read_text().replace(', "others": null, "elapsed_s": null', ""))
-    assert "others" not in events.read_text() and jobs.read_events(tmp_path)[0] == [event]
+    assert "others" not in events.read_text() and run_folder.read_events(tmp_path)[0] == [event]

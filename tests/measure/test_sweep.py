@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.__main__ import main
 from core.catalog import BACKENDS, CARDS
 from core.config import SweepConfig, sweep_config_from_json, to_json
@@ -102,7 +102,7 @@ def test_a_sweep_waits_for_whoever_has_the_device(quick, tmp_path):
         (tmp_path / "2").mkdir()
         (tmp_path / "2" / "cancel").touch()
         assert main([*argv(SMALL), "--out", str(tmp_path / "2")]) == 1
-    assert jobs.state(tmp_path / "2") == "cancelled" and quick == []
+    assert run_folder.state(tmp_path / "2") == "cancelled" and quick == []
 
 
 def names(asked: list[tuple[str, Cell]]) -> list[str]:
@@ -119,14 +119,14 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_left(quick, capsys, tmp_p
     monkeypatch.setattr(jobs.Job, "stopped", lambda job: len(quick) >= 3)
     assert main(command) == 0
     assert "stopped after 2 of 4 cells; the same command goes on from there" in capsys.readouterr().out
-    assert jobs.state(tmp_path / "a") == "cancelled"
+    assert run_folder.state(tmp_path / "a") == "cancelled"
     monkeypatch.setattr(jobs.Job, "stopped", lambda job: False)
     quick.clear()
     assert main([*command, "--json"]) == 0
-    assert names(quick) == REST and jobs.state(tmp_path / "a") == "succeeded"
+    assert names(quick) == REST and run_folder.state(tmp_path / "a") == "succeeded"
     found = json.loads(capsys.readouterr().out)["cells"]
     assert [(each["backend"], each["length"]) for each in found] == [("eager", 8), ("sdpa", 8), ("eager", 16), ("sdpa", 16)]
-    assert sum(isinstance(event, Ceilings) for event in jobs.read_events(tmp_path / "a")[0]) == 1
+    assert sum(isinstance(event, Ceilings) for event in run_folder.read_events(tmp_path / "a")[0]) == 1
     quick.clear()
     assert main(command) == 0 and names(quick) == REST[:1]  # the one that failed is tried again
 
@@ -137,26 +137,26 @@ def test_a_sweep_that_was_killed_as_it_wrote_goes_on(quick, tmp_path):
     events = tmp_path / "a" / "events.jsonl"
     lines = events.read_bytes().splitlines(keepends=True)
     events.write_bytes(b"".join(lines[:3]) + lines[3][:40])  # started, ceilings, a cell, and half a one
-    assert jobs.state(tmp_path / "a") == "interrupted"
+    assert run_folder.state(tmp_path / "a") == "interrupted"
     quick.clear()
     assert main(command) == 0
     assert names(quick) == REST
-    assert len(sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])) == 4
+    assert len(sweeps.by_cell(run_folder.read_events(tmp_path / "a")[0])) == 4
 
 
 def test_a_full_disk_costs_the_cell_that_could_not_be_written(quick, capsys, tmp_path, monkeypatch):
     command = [*argv(SMALL), "--out", str(tmp_path / "a")]
 
-    def full(folder, event, append=jobs.append_event):
+    def full(folder, event, append=run_folder.append_event):
         if len(quick) >= 3:
             raise OSError(errno.ENOSPC, "No space left on device")
         append(folder, event)
 
-    monkeypatch.setattr(jobs, "append_event", full)
+    monkeypatch.setattr(run_folder, "append_event", full)
     assert main(command) == 1
     assert capsys.readouterr().err.startswith("error: No space left on device")
     monkeypatch.undo()
-    assert list(sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])) == sweeps.cells(SMALL)[:1]
+    assert list(sweeps.by_cell(run_folder.read_events(tmp_path / "a")[0])) == sweeps.cells(SMALL)[:1]
 
 
 def test_a_sweep_of_other_flags_writes_over_nothing(quick, capsys, tmp_path):
@@ -164,7 +164,7 @@ def test_a_sweep_of_other_flags_writes_over_nothing(quick, capsys, tmp_path):
     other = replace(SMALL, batches=(1,))
     assert main([*argv(other), "--out", str(tmp_path / "a")]) == 2
     assert "a run of other settings already; choose another folder" in capsys.readouterr().err
-    assert list(sweeps.by_cell(jobs.read_events(tmp_path / "a")[0])) == sweeps.cells(SMALL)
+    assert list(sweeps.by_cell(run_folder.read_events(tmp_path / "a")[0])) == sweeps.cells(SMALL)
 
 
 def test_one_cell_waits_for_whoever_has_the_device_and_says_so(quick, capsys, tmp_path, monkeypatch):
@@ -205,8 +205,8 @@ def test_what_a_bilstm_is_not_made_for_is_said_and_the_encoder_is_measured(quick
 def test_a_measured_cell_travels_through_the_events(quick, tmp_path, reason):
     event = sweeps.measured(sweeps.cells(SMALL)[reason is not None])
     assert event.why_not == reason
-    jobs.append_event(tmp_path, event)
-    assert jobs.read_events(tmp_path)[0] == [event]
+    run_folder.append_event(tmp_path, event)
+    assert run_folder.read_events(tmp_path)[0] == [event]
     assert event.cell == sweeps.cells(SMALL)[reason is not None]
 
 

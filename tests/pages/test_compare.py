@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
 from core.evaluation.paired import Paired
 from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
@@ -38,7 +38,7 @@ def make(root: Path, id: str, *events: Event, config: RunConfig | None = CONFIG,
     if config is not None:
         (folder / "config.json").write_text(json.dumps(to_json(config)))
     for event in (Started(device="cpu"), *events):
-        jobs.append_event(folder, event)
+        run_folder.append_event(folder, event)
     return folder
 
 
@@ -87,7 +87,7 @@ def read(root: Path, *ids: str) -> list[runs.Run]:
 def test_a_living_run_says_where_it_is(root, events, said):
     with jobs.hold(root / "a", "cpu", CONFIG):
         for event in events:
-            jobs.append_event(root / "a", event)
+            run_folder.append_event(root / "a", event)
         assert compare.standing(*read(root, "a")) == said
         jobs.cancel(root / "a")
         assert compare.standing(*read(root, "a")) == f"{said}, asked to stop"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from core import jobs
+from core import jobs, run_folder
 from core.config import SweepConfig, to_json
 from core.presets import preset
 from core.records import Event, Failed, Started
@@ -31,7 +31,7 @@ def write(root: Path, page: str, *events: Event) -> Path:
     name, config = PAGES[page]
     (folder / name).write_text(json.dumps(to_json(config)))
     for event in events:
-        jobs.append_event(folder, event)
+        run_folder.append_event(folder, event)
     return folder
 
 

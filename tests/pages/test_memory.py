@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs, runs
+from core import jobs, run_folder, runs
 from core.catalog import CARDS
 from core.config import SweepConfig
 from core.measure.predict import peak_bytes
@@ -50,10 +50,10 @@ def launched(monkeypatch) -> list[tuple]:
 def write(root: Path, id: str, *events, config: SweepConfig = CONFIG) -> Path:
     folder = root / id
     folder.mkdir(parents=True)
-    jobs._write_request(folder, ["measure", "sweep", "--out", str(folder)], memory.title(config))
-    jobs._write_config(folder, config)
+    run_folder.write_request(folder, ["measure", "sweep", "--out", str(folder)], memory.title(config))
+    run_folder.write_config(folder, config)
     for said in events:
-        jobs.append_event(folder, said)
+        run_folder.append_event(folder, said)
     return folder
 
 
@@ -511,7 +511,7 @@ def test_other_runs_and_unknown_ones_are_no_measurements(page, root):
     write(root, "a", Started(device="cpu"), *ALL, Finished())
     training = root / "b"
     training.mkdir()
-    jobs._write_request(training, ["train"], None)
+    run_folder.write_request(training, ["train"], None)
     page.query_params["memory_run"] = "b"
     page.run()
     assert not page.exception

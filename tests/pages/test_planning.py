@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core import jobs
+from core import jobs, run_folder
 from core.config import RunConfig, to_json
 from core.measure.planner import Plan
 from core.presets import preset
@@ -68,7 +68,7 @@ def failed(root: Path, event: Failed, config: RunConfig = TINY) -> None:
     (folder / "request.json").write_text(json.dumps(request | {"created": "2026-05-01T12:00:00+00:00"}))
     (folder / "config.json").write_text(json.dumps(to_json(config)))
     for said in (Started(device="cpu"), event):
-        jobs.append_event(folder, said)
+        run_folder.append_event(folder, said)
 
 
 def fitting(page):

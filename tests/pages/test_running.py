@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from core import jobs
+from core import run_folder
 from core.config import SweepConfig, to_json
 from core.presets import preset
 from core.records import Event, Queued, Started
@@ -22,7 +22,7 @@ def made(root: Path, id: str, *events: Event, sweep: bool = False) -> Path:
     name, config = ("sweep.json", SweepConfig()) if sweep else ("config.json", preset("tiny"))
     (folder / name).write_text(json.dumps(to_json(config)))
     for event in events:
-        jobs.append_event(folder, event)
+        run_folder.append_event(folder, event)
     return folder
 
 

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 from streamlit.testing.v1 import AppTest
 
-from core import jobs
+from core import jobs, run_folder
 from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, to_json
 from core.data import uploads
 from core.presets import PRESETS, preset
@@ -87,7 +87,7 @@ def made(root: Path, id: str, *events: Event, name: str = "mine", config: RunCon
     (folder / "request.json").write_text(json.dumps(request))
     (folder / "config.json").write_text(json.dumps(to_json(config or preset("tiny"))))
     for event in events:
-        jobs.append_event(folder, event)
+        run_folder.append_event(folder, event)
     return folder
 
 
@@ -239,7 +239,7 @@ def test_a_run_that_ends_early_is_still_drawn_when_it_was_followed(first_page, r
     with FileLock(folder / "lock"):
         page = looking_at(first_page, "1")
         page.slider[0].set_range(10, 90).run()
-    jobs.append_event(folder, Cancelled())
+    run_folder.append_event(folder, Cancelled())
     page.run()
     assert not page.exception and page.slider[0].value == (10, 90)
     made(root, "2", Started(device="cpu"), replace(step(7), total_steps=8), name="shorter")
@@ -272,7 +272,7 @@ def test_an_interrupted_run_says_so_and_what_is_lost(first_page, root):
 def kept(folder: Path, step: int = 48) -> None:
     """A checkpoint of three MiB."""
     header = json.dumps({"__metadata__": {"step": str(step)}}).encode()
-    (folder / jobs.CHECKPOINT).write_bytes(len(header).to_bytes(8, "little") + header + bytes(3 * 2**20))
+    (folder / run_folder.CHECKPOINT).write_bytes(len(header).to_bytes(8, "little") + header + bytes(3 * 2**20))
 
 
 def labels(page: AppTest) -> list[str]:

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from core import jobs, runs
+from core import run_folder, runs
 from core.artifact import read_predictions, read_run
 from core.card import card
 from core.config import run_config_from_json
@@ -36,7 +36,7 @@ def splits(made):
 
 
 def test_events_tell_the_run_in_order(made, splits):
-    events, _ = jobs.read_events(made.out)
+    events, _ = run_folder.read_events(made.out)
     started, read, begun, *progress, finished = events
     assert started == Started(device="cpu") and isinstance(read, TableRead)
     assert read.notes == made.model.run["data"]["notes"] == list(splits.train.notes) != []

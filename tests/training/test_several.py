@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from core import jobs
+from core import jobs, run_folder
 from core.presets import flags, tiny
 from core.records import EpochFinished
 from core.training.run import train
@@ -32,7 +32,7 @@ def test_two_processes_have_the_loss_of_one(tmp_path, monkeypatch):
     done = subprocess.run([*torchrun, *command], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)  # once
-    assert said["model_dir"] == str(tmp_path / "two" / "model") and jobs.state(tmp_path / "two") == "succeeded"
+    assert said["model_dir"] == str(tmp_path / "two" / "model") and run_folder.state(tmp_path / "two") == "succeeded"
     ours, theirs = ([event for event in told if isinstance(event, EpochFinished)] for told in (events(tmp_path / "two"), alone))
     assert [epoch.step for epoch in ours] == [epoch.step for epoch in theirs]
     for mine, yours in zip(ours, theirs, strict=True):
