@@ -19,6 +19,8 @@ MOST_IN_A_SWEEP = 16
 """Lengths of a sweep at most, backends and batches."""
 LARGEST_BATCH = 1024
 """Reviews at most in a measured cell."""
+MOST_ABLATIONS, MOST_SEEDS = 64, 32
+"""Of one experiment."""
 
 
 class Bounds(NamedTuple):
@@ -356,6 +358,26 @@ class SweepConfig(Checked):
                     raise ValueError(f"{knob}: got {number}, expected int from 1 to {most}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExperimentConfig(Checked):
+    """Does it matter? A configuration, ablations of it, and the seeds that each is trained with."""
+
+    base: RunConfig = field(default_factory=RunConfig)
+    """What is ablated; of its own seed nothing is trained."""
+    ablations: tuple[str, ...]
+    """Names of `core.ablations`."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for knob, most in (("ablations", MOST_ABLATIONS), ("seeds", MOST_SEEDS)):
+            values = getattr(self, knob)
+            if not 1 <= len(values) <= most:
+                raise ValueError(f"{knob}: got {len(values)} values, expected from 1 to {most}")
+            if len(set(values)) < len(values):
+                raise ValueError(f"{knob}: got {', '.join(map(str, values))}, expected each only once")
+
+
 def to_json(config: Checked) -> dict[str, Any]:
     """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
     assert is_dataclass(config)
@@ -378,6 +400,11 @@ def run_config_from_json(values: dict[str, Any]) -> RunConfig:
 def sweep_config_from_json(values: dict[str, Any]) -> SweepConfig:
     """The sweep that `to_json` wrote. A knob that is unknown is a ValueError."""
     return _from_json(SweepConfig, values)
+
+
+def experiment_config_from_json(values: dict[str, Any]) -> ExperimentConfig:
+    """The experiment that `to_json` wrote. A knob that is unknown is a ValueError."""
+    return _from_json(ExperimentConfig, values | {"base": run_config_from_json(values.get("base") or {})})
 
 
 def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:

@@ -1,6 +1,6 @@
 """What travels between rooms: plain frozen values and numpy arrays, no torch, no behaviour beyond reading them.
 
-Axes: `L` layer, `H` head, `Q` query, `T` token, `C` class. Layers and heads count from 0 here and from 1 for people.
+Axes: `L` layer, `H` head, `Q` query, `T` token, `W` word, `C` class. Layers and heads count from 0 here and from 1 for people.
 """
 
 from dataclasses import dataclass, fields
@@ -70,6 +70,95 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Word:
+    """A word of the typed text, or a sign outside of words, with all its tokens."""
+
+    span: Span
+    read: bool
+    """Whether the model read any token of it."""
+    unknown: bool
+    """Whether a token that was read stands for what the vocabulary cannot spell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """What one method finds in each word of a review."""
+
+    values: Float[np.ndarray, "W"]
+    """0 for a word that was not read. Of a signed method in nats of log-odds, above 0 what speaks for the predicted class."""
+    elsewhere: float = 0.0
+    """What it finds in tokens that nobody typed, such as [CLS]."""
+    completeness_gap: float | None = None
+    """Of integrated gradients: how far their sum is from what they should explain, as a share of it."""
+    note: str | None = None
+    """What to know of these values beside the method, a sentence without full stop."""
+
+    @property
+    def shares(self) -> Float[np.ndarray, "W"]:
+        """The values on the one scale of all methods: as shares of what is found in all words, whatever its sign."""
+        total = float(np.abs(self.values).sum())
+        return self.values / total if total > 0 else np.zeros_like(self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a model's answer for one review rests on, by one method or several."""
+
+    text: str
+    prediction: Prediction
+    """The predicted class is what all signs are towards."""
+    words: tuple[Word, ...]
+    """All of the typed text, in order, read or not."""
+    found: dict[str, Attribution]
+    """By the names of `core.catalog.EVIDENCE`."""
+
+    @property
+    def completeness_gap(self) -> float | None:
+        """Of integrated gradients, where they were asked for."""
+        return next((one.completeness_gap for one in self.found.values() if one.completeness_gap is not None), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faithfulness:
+    """What becomes of an answer while its words are taken away, in the orders of several methods and in random ones.
+
+    Curves hold the probability of the class that the whole review is predicted to be of, at each of `shares`.
+    """
+
+    shares: Float[np.ndarray, "S"]
+    """Of the words that were read, taken away: from 0 to 1."""
+    deletion: dict[str, Float[np.ndarray, "S"]]
+    """By method: the words with most evidence for the class go first."""
+    reversed: dict[str, Float[np.ndarray, "S"]]
+    """By method: they go last. Seen from its end, this is what their insertion does."""
+    random: Float[np.ndarray, "orders S"]
+    removed: bool
+    """Whether words were cut out; else [MASK] or its like stood in their places."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """What one attention head does with one review; it counts from 0, as its layer does."""
+
+    layer: int
+    head: int
+    effect: float
+    """Log-odds of the predicted class that are lost without the head, in nats."""
+    entropy: float
+    """Of a row of weights, in nats, averaged over rows: 0 where each token looks at one, log T where at all alike."""
+    distance: float
+    """Between a token and what it looks at, in tokens."""
+    added: float
+    """Share of its attention on tokens that nobody typed, such as [CLS] and [SEP]; the following are shares, too."""
+    first: float
+    """On the first token of the typed text."""
+    signs: float
+    """On punctuation and what else is no word."""
+    stop_words: float
+    """On words such as "the" and "and": English ones, as scikit-learn lists them."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bucket:
     """Accuracy among the reviews of one range of lengths."""
 
@@ -94,6 +183,60 @@ class Metrics:
     f1: float
     """Of the second class where there are two, else the mean over classes (macro)."""
     buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationError:
+    """How far confidence is from accuracy, on average over bins of confidence, weighted by their reviews; in [0, 1]."""
+
+    value: float
+    by_chance: float
+    """What a model that is right as often as it says stays below 95 times in 100, with as many reviews."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationBin:
+    """The answers of which a model was about as sure."""
+
+    low: float
+    high: float
+    """Confidence in this bin is above `low` and at most `high`."""
+    n: int
+    confidence: float | None
+    """Their mean; None where n is 0."""
+    accuracy: Estimate | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthRange:
+    """What a model answers in one range of lengths. Figures are None where n is 0."""
+
+    name: str
+    n: int
+    accuracy: Estimate | None
+    f1: Estimate | None
+    """None, too, where no review is of the class that counts, and none is said to be."""
+    calibration: CalibrationError | None
+    cut: float | None
+    """Share of the reviews of which the model read only a part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingLimit:
+    """How long a review may be for a model to read all of it."""
+
+    words: float
+    place: float
+    """On an axis on which the range of lengths number i, from 0, reaches from i - 1/2 to i + 1/2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +402,55 @@ class Ceilings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExperimentStarted:
+    """What the knobs of "auto" came to when an experiment began: all its members share it, wherever they go on."""
+
+    device: str
+    precision: str
+    backend: str | None
+    """Attention kernel; None for a network without one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberStarted:
+    """A member of an experiment is trained, or goes on."""
+
+    ablation: str
+    """Its name; "base" for what the ablations are held against."""
+    seed: int
+    run: str
+    """Its folder, from the folder of all runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberFinished:
+    """A member of an experiment and what came of it, or why nothing did."""
+
+    ablation: str
+    """Its name; "base" for what the ablations are held against."""
+    seed: int
+    fingerprint: str
+    """Of configuration, reviews and code: members that share it are one."""
+    run: str
+    """Its folder, from the folder of all runs; of an earlier experiment where that has trained it."""
+    why_not: str | None = None
+    """Why there are no figures, a sentence without full stop."""
+    n: int | None = None
+    """Reviews of the test side."""
+    accuracy: float | None = None
+    f1: float | None = None
+    """Both of the test side."""
+    val_accuracy: float | None = None
+    train_s: float | None = None
+    """Seconds of training proper."""
+    elapsed_s: float | None = None
+    """Seconds that all of it took."""
+    peak_bytes: int | None = None
+    """The most memory that the process held meanwhile."""
+    n_parameters: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queued:
     """A run waits until the device is free."""
 
@@ -315,6 +507,9 @@ Event = (
     | EpochFinished
     | Ceilings
     | CellMeasured
+    | ExperimentStarted
+    | MemberStarted
+    | MemberFinished
     | TrainingFinished
     | Finished
     | Cancelled

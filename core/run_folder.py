@@ -3,11 +3,13 @@
 A run's folder, `runs/<id>/`, holds:
 
     request.json   what was asked: argv, title, created         config.json    the whole configuration, once it is known;
-                                                                sweep.json     that of a sweep of measurements
+                                                                sweep.json     that of a sweep of measurements,
+                                                                or experiment.json
     events.jsonl   what the run said, one event a line          log.txt        what it printed
     launched lock  held by a living process                     cancel         there if a person asked it to stop
     pid            of the process, true while a lock is held    model/         what it made
     checkpoint.safetensors                                      what it can go on from
+    members/       trainings of an experiment, each a folder like this one
 
 Locks are freed by the kernel at any death, so that no run can stay "running": a lock is held, or the run is over.
 """
@@ -27,8 +29,26 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from filelock import FileLock, Timeout
 
-from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
-from core.records import Cancelled, CellMeasured, Event, Failed, Finished, Interrupted, Queued, TrainingFinished
+from core.config import (
+    ExperimentConfig,
+    RunConfig,
+    SweepConfig,
+    experiment_config_from_json,
+    run_config_from_json,
+    sweep_config_from_json,
+    to_json,
+)
+from core.records import (
+    Cancelled,
+    CellMeasured,
+    Event,
+    Failed,
+    Finished,
+    Interrupted,
+    MemberFinished,
+    Queued,
+    TrainingFinished,
+)
 
 if sys.platform != "win32":
     import fcntl
@@ -42,10 +62,16 @@ OUTCOMES: dict[type, State] = {
     Interrupted: "interrupted",
     Failed: "failed",
 }
-Config = RunConfig | SweepConfig
+Config = RunConfig | SweepConfig | ExperimentConfig
 """What a run was asked to do."""
-CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json"}
-PARSERS: dict[type, Callable[[Any], Config]] = {RunConfig: run_config_from_json, SweepConfig: sweep_config_from_json}
+CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json"}
+PARSERS: dict[type, Callable[[Any], Config]] = {
+    RunConfig: run_config_from_json,
+    SweepConfig: sweep_config_from_json,
+    ExperimentConfig: experiment_config_from_json,
+}
+RESULTS = (CellMeasured, MemberFinished)
+"""Events that took their time."""
 CHECKPOINT = "checkpoint.safetensors"
 TAIL_BYTES = 2**16
 
@@ -126,7 +152,7 @@ def make_folder(folder: Path, goes_on: bool = True) -> None:
 
 def _has_results(folder: Path) -> bool:
     """Whether a run that is not over, or did not end well, left something that took its time."""
-    return (folder / CHECKPOINT).is_file() or any(isinstance(event, CellMeasured) for event in read_events(folder)[0])
+    return (folder / CHECKPOINT).is_file() or any(isinstance(event, RESULTS) for event in read_events(folder)[0])
 
 
 # What has become of it
