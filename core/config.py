@@ -38,7 +38,7 @@ Probability = Annotated[float, Bounds(0.0, 0.95)]
 Truncation = Literal["head", "head+tail"]
 Mistake = Literal[
     "none", "mask_after_softmax", "no_mask", "fill_-1e9", "fill_-inf", "fill_finfo_min", "mean_over_padding",
-    "reshape_without_transpose", "batch_norm", "positions_as_parameter", "dropout_in_evaluation",
+    "reshape_without_transpose", "batch_norm", "layer_norm_over_text", "positions_as_parameter", "dropout_in_evaluation",
 ]  # fmt: skip
 MISTAKES_OF_ATTENTION = ("mask_after_softmax", "no_mask", "fill_-1e9", "fill_-inf", "fill_finfo_min")
 """Those that written-out attention alone can make."""
@@ -185,7 +185,8 @@ class EncoderArchitecture(TransformerArchitecture):
     How padding is hidden in attention: mask_after_softmax (weights no longer sum to 1), no_mask (not at all), fill_-1e9,
     fill_-inf, fill_finfo_min (by this number, which tells where nothing is left to see); backend eager alone makes these five.
     Elsewhere: mean_over_padding (pooled with the words), reshape_without_transpose (heads are cut across tokens), batch_norm
-    (in place of layer norm), positions_as_parameter (sines are trained), dropout_in_evaluation (never switched off).
+    (in place of layer norm), layer_norm_over_text (over all tokens at once), positions_as_parameter (sines are trained),
+    dropout_in_evaluation (never switched off).
     """
 
     def __post_init__(self) -> None:

@@ -77,6 +77,7 @@ def hidden(mask: AttentionMask, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B
 OF_PADDED_REVIEWS = {
     "mean_over_padding": "which have no padding",
     "reshape_without_transpose": "of which a head would be given tokens of several",
+    "layer_norm_over_text": "of which all would be normalised as one",
 }
 
 
@@ -108,6 +109,14 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(self, input: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """In training by the batch's own mean and variance; in evaluation by the running ones."""
         return super().forward(input.flatten(0, 1)).view_as(input)
+
+
+class LayerNormOverText(nn.LayerNorm):
+    """Mean and variance of all numbers of a text, padding too, in place of those of each token."""
+
+    def forward(self, input: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Scaled and shifted by component, as in layer norm: shapes fit, and nothing is said."""
+        return F.layer_norm(input, input.shape[1:], eps=self.eps) * self.weight + self.bias
 
 
 class DropoutInEvaluation(Dropout):
@@ -146,6 +155,7 @@ def _reshaping(attention: SelfAttention) -> SelfAttention:
 PARTS: dict[str, tuple[type[nn.Module], Callable[[Any, EncoderArchitecture], nn.Module]]] = {
     "reshape_without_transpose": (SelfAttention, lambda right, architecture: _reshaping(right)),
     "batch_norm": (nn.LayerNorm, lambda right, architecture: BatchNorm(architecture.d_model)),
+    "layer_norm_over_text": (nn.LayerNorm, lambda right, architecture: LayerNormOverText(architecture.d_model)),
     "positions_as_parameter": (Sinusoidal, lambda right, architecture: sines_as_parameter(architecture)),
     "dropout_in_evaluation": (Dropout, lambda right, architecture: DropoutInEvaluation(right.p)),
 }

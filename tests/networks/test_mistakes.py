@@ -343,6 +343,16 @@ def test_batch_norm_makes_a_review_depend_on_its_neighbours():
         assert gap(*answers) < 1e-5
 
 
+def test_layer_norm_over_a_text_by_hand():
+    norm = mistakes.LayerNormOverText(2, eps=0.0)
+    torch.testing.assert_close(norm(torch.tensor([[[1.0, 3.0], [5.0, 7.0]]])),
+                               torch.tensor([[[-3.0, -1.0], [1.0, 3.0]]]) / 5**0.5)  # mean 4, variance 5  # fmt: skip
+
+
+def test_layer_norm_over_a_text_makes_its_answer_depend_on_padding():
+    assert by_padding(encoder()) < 1e-5 < 1e-3 < by_padding(encoder("layer_norm_over_text"))
+
+
 def test_batch_norm_by_hand():
     norm = mistakes.BatchNorm(1)
     x = torch.tensor([[[1.0], [3.0]], [[5.0], [7.0]]])
