@@ -102,6 +102,11 @@ def preset(name: str) -> RunConfig:
     return PRESETS[name]()
 
 
+def of_kind(kind: str) -> str:
+    """The name of the first preset of that kind of network."""
+    return next(name for name, make in PRESETS.items() if make().model.kind == kind)
+
+
 def flags(name: str, config: RunConfig) -> list[str]:
     """What `python -m core train` is given for `config`: the preset of that name, and each knob that differs from it.
 

@@ -73,6 +73,7 @@ PARSERS: dict[type, Callable[[Any], Config]] = {
 RESULTS = (CellMeasured, MemberFinished)
 """Events that took their time."""
 CHECKPOINT = "checkpoint.safetensors"
+MEMBERS = "members"
 TAIL_BYTES = 2**16
 
 

@@ -1,5 +1,6 @@
 """From a configuration to an artefact: load, split, tokenise, fit, store, measure what was stored."""
 
+import gc
 import hashlib
 import re
 import shlex
@@ -56,6 +57,17 @@ class Prepared:
     tokenizer: Any
     corpora: dict[str, Corpus]
 
+    def of(self, config: RunConfig) -> "Prepared":
+        """The same for another network, or another way to train it, with this seed and this size of the vocabulary."""
+        n_classes = len(self.splits.train.label_names)
+        model = replace(config.model, vocab_size=self.tokenizer.get_vocab_size(), n_classes=n_classes)
+        return replace(self, config=replace(config, model=model))
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of the reviews of each side."""
+        return {side: fingerprint(hashes) for side, hashes in self.splits.hashes.items()}
+
     def examples(self, side: str) -> Examples:
         """The reviews of one side as the network reads them."""
         cut = Cut.of(self.config.model)
@@ -67,10 +79,9 @@ def prepare(config: RunConfig) -> Prepared:
     """Loads, splits and tokenises; the tokeniser sees the training side alone."""
     splits = split(load(config.reviews, config.training.seed))
     tokenizer = tokenizers.train(splits.train.texts, config.model.vocab_size)
-    model = replace(config.model, vocab_size=tokenizer.get_vocab_size(), n_classes=len(splits.train.label_names))
     sides = {"train": splits.train, "validation": splits.validation, "test": splits.test}
     corpora = {side: encode_corpus(tokenizer, reviews.texts) for side, reviews in sides.items()}
-    return Prepared(config=replace(config, model=model), splits=splits, tokenizer=tokenizer, corpora=corpora)
+    return Prepared(config=config, splits=splits, tokenizer=tokenizer, corpora=corpora).of(config)
 
 
 def train(
@@ -80,6 +91,7 @@ def train(
     argv: list[str],
     stopped: Callable[[], bool] = lambda: False,
     asked_for: str | None = None,
+    prepared: Prepared | None = None,
 ) -> TrainingFinished | Cancelled:
     """Trains and writes out/model; `emit` hears each event, the last one after the model is whole. `argv` is recorded.
 
@@ -87,7 +99,8 @@ def train(
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     Where `out` holds a checkpoint of this very training, it goes on from there; once the model of a training that was not
     stopped is whole, the checkpoint is removed. Of several processes, as `torchrun` starts them, the first one alone writes.
-    `asked_for`: the `stamp` of the reviews when the training was asked for, if it waited since.
+    `asked_for`: the `stamp` of the reviews when the training was asked for, if it waited since. `prepared`: what `prepare`
+    made of this configuration, where that is known.
     ValueError for data or knobs that cannot be used, or that have changed, and if `out` holds a model already;
     TrainingDiverged; Ended.
     """
@@ -95,9 +108,9 @@ def train(
     make_folder(out)
     Cut.of(config.model)
     execution = Execution.of(config)
-    prepared = prepare(config)
+    prepared = prepared or prepare(config)
     _refuse_changed(prepared, asked_for)
-    checkpoints = Checkpoints(out, _identity(config, prepared.splits), config.training.checkpoint_s)
+    checkpoints = Checkpoints(out, _identity(config, prepared), config.training.checkpoint_s)
     state = checkpoints.read()
     if state and state["execution"]["device"] == execution.device:
         execution = Execution(**state["execution"])  # what "auto" measures now may differ
@@ -134,13 +147,9 @@ def _refuse_changed(prepared: Prepared, asked_for: str | None) -> None:
         )
 
 
-def _identity(config: RunConfig, splits: Splits) -> dict[str, Any]:
+def _identity(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
     """What a checkpoint must share with a training that goes on from it."""
-    return {"configuration": to_json(config), "reviews": _fingerprints(splits)}
-
-
-def _fingerprints(splits: Splits) -> dict[str, str]:
-    return {side: fingerprint(hashes) for side, hashes in splits.hashes.items()}
+    return {"configuration": to_json(config), "reviews": prepared.fingerprints}
 
 
 def _outcome(prepared: Prepared, network: Any, fitted: Fitted, out: Path, asked: Asked) -> TrainingFinished | Cancelled:
@@ -197,7 +206,7 @@ def _record(prepared: Prepared, fitted: Fitted, predictions: pd.DataFrame, asked
         "data": {
             "name": splits.train.name,
             "n": {side: len(hashes) for side, hashes in splits.hashes.items()},
-            "fingerprint": _fingerprints(splits),
+            "fingerprint": prepared.fingerprints,
             "duplicates_dropped": splits.duplicates_dropped,
             "notes": list(splits.train.notes),
         },
@@ -228,6 +237,16 @@ def code() -> dict[str, str | None]:
     with suppress(OSError, subprocess.SubprocessError):  # no git, or no checkout
         commit = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     return {"commit": commit, "sha256": digest.hexdigest()}
+
+
+def forget_peak(device: str) -> None:
+    """Lets `peak_memory` begin anew with what is held now, where the system can."""
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        with suppress(OSError):  # Linux alone has the file, and writes to it only for who may
+            Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory(device: str) -> dict[str, Any]:
