@@ -34,6 +34,17 @@ def count_words(text: str) -> int:
     return len(word_spans(text))
 
 
+def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:
+    """Spans in order, of which those that overlap, or with `touching` meet, have become one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1] + touching:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
 def words_read(text: str, read: Iterable[tuple[int, int]]) -> int:
     """Number of words of `text` that begin inside one of the spans `read`, which do not overlap."""
     starts = [start for start, _ in word_spans(text)]

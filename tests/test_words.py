@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.words import count_words, word_spans, words_read
+from core.words import count_words, joined, word_spans, words_read
 
 
 def words(text):
@@ -57,3 +57,10 @@ def test_a_tag_leaves_the_places_of_other_words():
 def test_words_are_counted_where_they_begin():
     assert words_read("one two three", ((0, 3), (4, 6))) == 2
     assert words_read("one two three", ()) == 0
+
+
+def test_spans_that_overlap_or_meet_are_joined():
+    spans = ((4, 6), (0, 2), (1, 3), (3, 4), (4, 6))
+    assert joined(spans) == [(0, 3), (3, 4), (4, 6)]
+    assert joined(spans, touching=True) == [(0, 6)]
+    assert joined(()) == []

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.figures.colors import ink
 from core.records import AttentionMap, Span
-from core.words import word_spans
+from core.words import joined, word_spans
 
 STRONGEST = 0.45
 """Opacity behind the most attended word: above it, letters on either theme would lose their contrast."""
@@ -53,13 +53,7 @@ def _joined(text: str, tokens: Iterable[Span]) -> list[Span]:
     for start, end in tuple(pieces):
         first, last = bisect_right(words, start, key=_end), bisect_left(words, end, key=_start)
         pieces.update(words[first:last])
-    joined: list[Span] = []
-    for start, end in sorted(pieces):
-        if joined and start < joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
+    return joined(pieces)
 
 
 def _start(span: Span) -> int:

@@ -12,7 +12,8 @@ from torch import nn
 from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
 from core.evaluation.scoring import probabilities
-from core.records import AttentionMap, Prediction, Reading, Span
+from core.records import AttentionMap, Prediction, Reading
+from core.words import joined
 
 MOST_WINDOWS = 64
 """Every window's maps are kept: the memory of more is that of a book, not of a review."""
@@ -55,7 +56,7 @@ def read(model: Reader, text: str, *, windows: bool = False) -> Reading:
         text=text,
         prediction=prediction(model.label_names, np.mean(logits, axis=0), len(encoded.ids), len(read_places)),
         windows=maps,
-        read=_merged([encoded.spans[i] for i in read_places]),
+        read=tuple(joined((encoded.spans[i] for i in read_places), touching=True)),
         training_mode=any(module.training for module in model.network.modules()),
     )
 
@@ -94,14 +95,3 @@ def _pass(model: Reader, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept
         weights=torch.cat(output.attentions).numpy(),
     )
     return output.logits[0].numpy(), attention_map
-
-
-def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Spans that touch become one; a gap, be it a space, keeps its neighbours apart."""
-    merged: list[Span] = []
-    for start, end in spans:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return tuple(merged)
