@@ -104,15 +104,24 @@ def over_seeds(base: Sequence[float], variant: Sequence[float]) -> Difference:
     """
     if len(base) != len(variant) or len(base) < 2:
         raise ValueError(f"got figures of {len(base)} and {len(variant)} seeds, expected the same seeds and at least two")
+    return mean_of_seeds([after - before for before, after in zip(base, variant, strict=True)])
+
+
+def mean_of_seeds(values: Sequence[float]) -> Difference:
+    """The mean of a figure over seeds, as its difference to 0, and its t interval (Student 1908).
+
+    ValueError for less than two seeds.
+    """
+    if len(values) < 2:
+        raise ValueError(f"got a figure of {len(values)} seeds, expected at least two")
     from scipy.stats import t
 
-    gains = np.subtract(variant, base)
-    mean, error, free = float(gains.mean()), float(gains.std(ddof=1) / len(gains) ** 0.5), len(gains) - 1
+    mean, error, free = float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5), len(values) - 1
     if error == 0:
-        return Difference(value=mean, low=mean, high=mean, p=float(mean == 0), n=len(gains))
+        return Difference(value=mean, low=mean, high=mean, p=float(mean == 0), n=len(values))
     half = float(t.ppf(0.975, free)) * error
     p = 2 * float(t.sf(abs(mean) / error, free))
-    return Difference(value=mean, low=mean - half, high=mean + half, p=p, n=len(gains))
+    return Difference(value=mean, low=mean - half, high=mean + half, p=p, n=len(values))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, over_seeds, verdict, wilson
+from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, mean_of_seeds, over_seeds, verdict, wilson
 
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (50, 100), (891, 1001), (22_500, 25_000)]
 
@@ -123,6 +123,16 @@ def test_over_seeds_is_students_paired_test():
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert found.value == pytest.approx(0.025) and found.n == 4 and found.is_shown
+
+
+def test_the_mean_of_seeds_has_students_interval():
+    values = [0.81, 0.83, 0.82]
+    expected = ttest_1samp(values, 0.0).confidence_interval(0.95)
+    found = mean_of_seeds(values)
+    assert (found.value, found.n) == (pytest.approx(0.82), 3)
+    assert (found.low, found.high) == pytest.approx(tuple(expected))
+    with pytest.raises(ValueError, match="expected at least two"):
+        mean_of_seeds([0.8])
 
 
 def test_seeds_without_spread():
