@@ -3,7 +3,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, ttest_rel
+from scipy.stats import bootstrap, ttest_1samp, ttest_rel
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
