@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from core import run_folder
+from core import disk, run_folder
 from core.records import Cancelled, Event, Failed, Finished, Interrupted, LastEvent, Queued, Started, StepFinished
 from core.run_folder import Config
 
@@ -31,7 +31,6 @@ if sys.platform != "win32":
 ROOT = Path(__file__).resolve().parent.parent
 NO_MEMORY = ("can't allocate memory", "out of memory")
 """How PyTorch says so, on a CPU and on a GPU."""
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 POLL_S = 0.1
 
 
@@ -318,17 +317,27 @@ def sentence(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     if _kind(error) == "memory":
         return "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"
+    if _kind(error) == "disk":
+        return f"{_of_the_system(error)}; {disk.way_out(error)}"
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return _of_the_system(error)
     if isinstance(error, ValueError) and lines:
         return lines[0]
     return ": ".join([type(error).__name__, *lines[:1]])
 
 
+def _of_the_system(error: BaseException) -> str:
+    """The file, where it is known, and what the system, or who asked it, says of it."""
+    if not isinstance(error, OSError):
+        return disk.reason(error)
+    said = error.strerror or disk.reason(error)
+    return f"{error.filename}: {said}" if error.filename else said
+
+
 def _kind(error: BaseException) -> Literal["diverged", "memory", "disk", "other"]:
     if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
         return "memory"
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
+    if disk.number(error) in disk.NO_ROOM:
         return "disk"
     return getattr(error, "kind", "other")
 

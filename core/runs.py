@@ -10,8 +10,8 @@ import shlex
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from core import jobs, run_folder
 from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
 from core.curves import standing
+from core.disk import writing
 from core.records import Event
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def rename(id: str, name: str, root: Path | None = None) -> None:
     if len(name) > NAME_LENGTH:
         raise ValueError(f"name: got {len(name)} characters, expected at most {NAME_LENGTH}")
     beside = folder / f".name.{secrets.token_hex(4)}"
-    with _on_disk(f"the run {id!r} cannot be renamed"):
+    with writing(f"the run {id!r} cannot be renamed"):
         try:
             beside.write_text(json.dumps({"name": name}), encoding="utf-8")
             beside.replace(folder / "name.json")
@@ -263,7 +264,7 @@ def delete(id: str, root: Path | None = None) -> None:
     if run_folder.is_alive(folder):
         raise ValueError(f"the run {id!r} is {run_folder.state(folder)}; stop it before you delete it")
     place = folder.parent / ".trash" / run_folder.new_id()  # the same id may be deleted twice
-    with _on_disk(f"the run {id!r} cannot be deleted"):
+    with writing(f"the run {id!r} cannot be deleted"):
         place.mkdir(parents=True)
         folder.rename(place / id)
 
@@ -277,19 +278,10 @@ def restore(id: str, root: Path | None = None) -> None:
         raise ValueError(f"there is no run {id!r} in the trash")
     if (root / id).exists():
         raise ValueError(f"there is a run {id!r} again; delete it before you restore the other")
-    with _on_disk(f"the run {id!r} cannot be brought back"):
+    with writing(f"the run {id!r} cannot be brought back"):
         deleted[-1].rename(root / id)
     with suppress(OSError):  # if something else has come into it
         deleted[-1].parent.rmdir()
-
-
-@contextmanager
-def _on_disk(what: str) -> Iterator[None]:
-    """A disk that is full or may not be written is a ValueError that says what could not be done."""
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"{what}: {error.strerror}; make room there, or give the right to write") from error
 
 
 def compare(runs: Sequence[Run]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from core.presets import PRESETS
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = [
     {"config"},
-    {"records", "catalog", "words"},
+    {"records", "catalog", "words", "disk"},
     {"presets", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
     {"figures"},
     {"data", "attention", "positional"},
@@ -28,6 +28,7 @@ ORDER = [
     {"training", "evaluation"},
     {"inspection", "measure"},
     {"experiments", "claims"},
+    {"ablate"},
     {"__main__"},
     {"ui"},
     {"pages"},

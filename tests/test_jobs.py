@@ -271,7 +271,9 @@ def test_a_run_that_dies_before_it_can_speak_says_why(root):
     ("error", "reason"),
     [
         (ValueError("lr: got 0\nmore"), "lr: got 0"),
-        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(28, "No space left on device"), "No space left on device; make room there"),
+        (OSError(13, "Permission denied", "runs"), "runs: Permission denied"),
+        (RuntimeError("I/O error: gone (os error 28)"), "No space left on device; make room there"),
         (FileNotFoundError(2, "No such file or directory", "gone.csv"), "gone.csv: No such file or directory"),
         (MemoryError(), "there was not enough memory; use a smaller batch, a shorter max_len or a smaller model"),
         (

@@ -115,7 +115,7 @@ def test_a_training_that_meets_every_accident_is_the_training_that_met_none(root
     size = (folder / run_folder.CHECKPOINT).stat().st_size
     assert goes_on(folder, monkeypatch, f"full {size - 1}") == "failed"  # no room for the next checkpoint
     failed = events(folder)[-1]
-    assert isinstance(failed, Failed) and failed.kind == "disk" and "make room and resume" in failed.reason
+    assert isinstance(failed, Failed) and failed.kind == "disk" and "let files grow larger" in failed.reason
     assert (folder / run_folder.CHECKPOINT).stat().st_size == size and not list(folder.glob("*.partial"))
 
     assert goes_on(folder, monkeypatch, "cancel 51") == "cancelled"  # by a person, who may think again

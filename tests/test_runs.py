@@ -397,7 +397,7 @@ def test_a_disk_that_takes_nothing_is_a_sentence_and_nothing_is_lost(tmp_path, m
     with monkeypatch.context() as broken:
         for way in ("write_text", "rename", "replace", "mkdir"):
             broken.setattr(Path, way, full)
-        with pytest.raises(ValueError, match="the run 'a' cannot be .*: No space left on device; make room"):
+        with pytest.raises(ValueError, match="the run 'a' cannot be .* \\(No space left on device\\); make room there"):
             runs.rename("a", "other", tmp_path) if act == "rename" else getattr(runs, act)("a", tmp_path)
     if act == "restore":
         runs.restore("a", tmp_path)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import jobs, run_folder, runs
 from core.config import RunConfig, SweepConfig
+from core.disk import writing
 from core.records import Failed, Interrupted, Queued
 from core.runs import Run
 from ui import panels
@@ -26,10 +27,10 @@ def launch(page: str, id: str, argv: Sequence[str], title: str, config: RunConfi
     """Starts the run of that id, if it has not been started yet, and looks at it. `refusal` says why it could not be."""
     folder = runs.runs_root() / id
     try:
-        jobs.launch(argv, folder, title, config)
-    except OSError as error:
-        reason = f"{folder} cannot be made ({error.strerror}); make room there, or give the lab the right to write there"
-        st.session_state[f"{page}_refused"] = reason
+        with writing(f"{folder} cannot be made"):
+            jobs.launch(argv, folder, title, config)
+    except ValueError as error:
+        st.session_state[f"{page}_refused"] = str(error)
         return
     st.session_state[f"{page}_token"] = run_folder.new_id()
     st.query_params[f"{page}_run"] = id
@@ -55,21 +56,18 @@ def stop(run: Run, key: str, help: str) -> None:
 
 def end(run: Run, key: str, help: str) -> None:
     """The button that ends a run that was asked to stop, at once."""
-    if st.button("End it now", key=key, help=help):
-        with panels.refusals(), st.spinner("Ending the run…"):
-            try:
-                jobs.stop(runs.find(run.id), grace_s=0.0)
-            except OSError as error:
-                raise ValueError(f"the run cannot be ended ({error.strerror}); make room in {run.folder}") from error
-            st.rerun()
+    _button("End it now", key, _end, run, help=help)
+
+
+def _end(run: Run) -> None:
+    with writing(f"the run cannot be ended in {run.folder}"):
+        jobs.stop(runs.find(run.id), grace_s=0.0)
 
 
 def ask_to_stop(run: Run) -> None:
     """Asks a run to stop. ValueError where there is no room for the question, which is a file, or no such run."""
-    try:
+    with writing(f"the run cannot be asked to stop in {run.folder}"):
         jobs.cancel(runs.find(run.id))
-    except OSError as error:
-        raise ValueError(f"the run cannot be asked to stop ({error.strerror}); make room in {run.folder}") from error
 
 
 def is_asked_to_stop(run: Run) -> bool:
@@ -91,10 +89,8 @@ def resume(run: Run, key: str, help: str) -> None:
 
 
 def _go_on(run: Run) -> None:
-    try:
+    with writing(f"the run cannot go on in {run.folder}"):
         jobs.resume(runs.find(run.id))
-    except OSError as error:
-        raise ValueError(f"the run cannot go on ({error.strerror}); make room in {run.folder}") from error
 
 
 def _button(label: str, key: str, act: Callable[[Run], None], run: Run, **looks: Any) -> None:

@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from core import disk
 from core.run_folder import CHECKPOINT
 
 MOST_OF_THE_TIME = 0.05
@@ -83,11 +84,10 @@ class Checkpoints:
 
 
 def _no_room(tensors: dict[str, Tensor], partial: Path, error: Exception) -> OSError:
-    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    needed, found = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values()), disk.number(error)
+    free = f", {shutil.disk_usage(partial.parent).free / 2**20:,.1f} MiB are free" if found in disk.FULL else ""
     return OSError(
-        getattr(error, "errno", None) or errno.ENOSPC,
-        f"a checkpoint of {needed / 2**20:,.0f} MiB cannot be written ({error}); "
-        f"{shutil.disk_usage(partial.parent).free / 2**20:,.0f} MiB are free: make room and resume",
+        found or errno.EIO, f"a checkpoint of {needed / 2**20:,.1f} MiB cannot be written ({disk.reason(error)}{free})"
     )
 
 

@@ -63,7 +63,7 @@ def test_a_stop_that_finds_no_room_is_a_sentence(first_page, root, monkeypatch, 
     with FileLock(folder / "lock"):
         shown = looking(first_page, page, "a")
         next(button for button in shown.button if button.label == "Stop").click().run()
-    assert "the run cannot be asked to stop (No space left on device); make room in" in errors(shown)
+    assert f"the run cannot be asked to stop in {folder} (No space left on device); make room there" in errors(shown)
 
 
 def test_an_end_that_finds_no_room_is_a_sentence(first_page, root, monkeypatch):
@@ -73,7 +73,7 @@ def test_an_end_that_finds_no_room_is_a_sentence(first_page, root, monkeypatch):
     with FileLock(folder / "lock"):
         shown = looking(first_page, "train", "a")
         next(button for button in shown.button if button.label == "End it now").click().run()
-    assert "the run cannot be ended (No space left on device)" in errors(shown)
+    assert f"the run cannot be ended in {folder} (No space left on device); make room there" in errors(shown)
 
 
 @pytest.mark.parametrize("page", PAGES)
