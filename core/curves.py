@@ -37,6 +37,12 @@ def standing(events: Sequence[Event]) -> list[Event]:
     return kept
 
 
+def resumed(events: Sequence[Event]) -> tuple[int, ...]:
+    """The steps after which an earlier process ended and a later one went on, of those that still hold."""
+    begun = [event.step for event in events if isinstance(event, TrainingStarted)]
+    return tuple(sorted({step for i, step in enumerate(begun) if 0 < step <= min(begun[i:])}))
+
+
 def curves(events: Sequence[Event]) -> dict[str, Curve]:
     """A curve for each of `STEP_CURVES` and `EPOCH_CURVES` that the run has; those of epochs have a point at each one's end.
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from core.curves import Curve, curves, standing
+from core.curves import Curve, curves, resumed, standing
 from core.records import EpochFinished, Queued, Started, StepFinished, TrainingStarted
 
 
@@ -47,3 +47,10 @@ def test_steps_that_were_lost_are_no_part_of_a_curve():
 def test_numbers_that_are_not_finite_are_counted_where_there_are_any():
     assert "non_finite" not in curves([step(1, 0.7), step(2, 0.7)])
     assert curves([step(1, 0.7), replace(step(2, 0.7), non_finite=3)])["non_finite"].values == (0.0, 3.0)
+
+
+def test_a_mark_stands_where_a_process_went_on_and_not_where_what_came_of_it_was_lost():
+    assert resumed([begun(0), step(3, 0.7)]) == ()
+    assert resumed([begun(0), step(3, 0.7), begun(2), begun(2), step(4, 0.6), begun(4)]) == (2, 4)
+    assert resumed([begun(0), begun(4), begun(2)]) == (2,)  # from an earlier checkpoint
+    assert resumed([begun(0), begun(4), begun(0), step(5, 0.6)]) == ()  # anew

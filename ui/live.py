@@ -6,7 +6,7 @@ import streamlit as st
 
 from core import run_folder, runs
 from core.artifact import model_folders
-from core.curves import last
+from core.curves import last, resumed
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
 from core.records import EpochFinished, Event, Failed, Interrupted, Started, StepFinished, TableRead, TrainingStarted
@@ -122,12 +122,12 @@ def _outcome(run: Run) -> None:
         st.info(f"Stopped. {kept}{going_on(run)}", icon=":material/stop:")
     elif run.state == "failed":
         reason = run.last_event.reason if isinstance(run.last_event, Failed) else "it failed"
-        st.error(markdown.literal(sentence(reason) + going_on(run)), icon=":material/error:")
+        st.error(markdown.sentence(reason) + markdown.literal(going_on(run)), icon=":material/error:")
     else:
         reason = run.last_event.reason if isinstance(run.last_event, Interrupted) else GONE
         st.warning(markdown.literal(f"Interrupted: {reason}.{going_on(run)}"), icon=":material/warning:")
     for problem in run.problems:
-        st.warning(markdown.literal(sentence(problem)), icon=":material/warning:")
+        st.warning(markdown.sentence(problem), icon=":material/warning:")
     if run.state in ("failed", "interrupted"):
         launching.printed(run)
     _doors(run)
@@ -154,11 +154,6 @@ def _resumes(run: Run) -> bool:
 
 def _mebibytes(kept: Kept) -> str:
     return f"{kept.n_bytes / 2**20:,.1f} MiB"
-
-
-def sentence(text: str) -> str:
-    """As one is written."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def finished(run: Run) -> str:
@@ -195,20 +190,21 @@ def _curves(run: Run) -> None:
         return
     step = last(run.events, StepFinished)
     steps = None if step is None else controls.steps(step.total_steps, "train_steps")
+    marks = resumed(run.events)
     cells = st.grid(3, min_column_width=300, gap="medium")
     for (title, y_format), names in TOGETHER.items():
         drawn = {label: own[name] for label, name in names.items() if name in own}
         if drawn:
             with cells.cell():
-                key = next(iter(names.values()))
-                panels.chart(overlaid(drawn, title, y_format, steps), key=f"train_curve_{key}", alt=f"{title} over the steps")
+                figure, key = overlaid(drawn, title, y_format, steps, marks), next(iter(names.values()))
+                panels.chart(figure, key=f"train_curve_{key}", alt=f"{title} over the steps")
 
 
 def _origin(run: Run) -> None:
     notes = last(run.events, TableRead)
     if notes is not None:
         st.markdown("**What was made of the table**")
-        st.markdown("\n".join(f"- {markdown.literal(sentence(note))}" for note in notes.notes))
+        st.markdown("\n".join(f"- {markdown.sentence(note)}" for note in notes.notes))
     if run.command is not None:
         st.caption("The exact command:")
         st.code(run.command, language="bash", wrap_lines=True)

@@ -68,9 +68,9 @@ def one(run: Run, title: str) -> None:
     label = f"{markdown.literal(title)}: {run.state}"
     with st.expander(label, expanded=run.state == "failed" or bool(run.problems), key=f"compare_run_{run.id}"):
         for problem in run.problems:
-            st.warning(markdown.literal(f"{problem}."), icon=":material/warning:")
+            st.warning(markdown.sentence(problem), icon=":material/warning:")
         if isinstance(run.last_event, Failed):
-            st.error(markdown.literal(run.last_event.reason), icon=":material/error:")
+            st.error(markdown.sentence(run.last_event.reason), icon=":material/error:")
         if not run.is_run:
             st.caption("This model came without its run: there is no log of it, and it cannot be renamed or deleted here.")
             return

@@ -179,7 +179,7 @@ def summary(prepared: Prepared) -> None:
 
 def _left_out(prepared: Prepared) -> None:
     for sentence in prepared.changed:
-        st.caption(markdown.literal(f"{sentence[0].upper()}{sentence[1:]}."))
+        st.caption(markdown.sentence(sentence))
     if prepared.dropped:
         n = len(prepared.dropped)
         with st.expander(f"All {n:,} rows that are left out" if n > 1 else "The row that is left out"):

@@ -1,6 +1,7 @@
 """Training as curves."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -23,18 +24,45 @@ DASHES = ("solid", "dash", "dot")
 """Lines beyond the colours are told apart by these."""
 MARKED = 30
 """A curve of at most so many points shows them."""
+SHARES = (-0.02, 1.02)
+"""The widest axis of a fraction: a point at 0 % or 100 % is drawn whole."""
+MARK = "#808890"
+"""Of what is no curve."""
 
 
 def overlaid(
-    found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None, *, log: bool = False
+    found: Mapping[str, Curve],
+    y_title: str,
+    y_format: str,
+    steps: tuple[int, int] | None = None,
+    resumed: Sequence[int] = (),
 ) -> go.Figure:
-    """A line for each name, over the step; `y_format` is d3's, such as ".1%". `steps`: the range that is shown."""
+    """A line for each name, over the step; `y_format` is d3's, such as ".1%".
+
+    `steps`: the range that is shown. `resumed`: the steps after which another process went on, each marked.
+    """
     figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
     figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
-    figure.update_yaxes(title=y_title, tickformat=y_format, type="log" if log else "linear", exponentformat="power")
+    figure.update_yaxes(title=y_title, tickformat=y_format, exponentformat="power", range=_around_one_value(found))
     if y_format.endswith("%"):
-        figure.update_yaxes(minallowed=0, maxallowed=1)
+        figure.update_yaxes(minallowed=SHARES[0], maxallowed=SHARES[1])
+    for step in resumed:
+        _mark(figure, step)
     return framed(figure, 280, legend=len(found) > 1)
+
+
+def _around_one_value(found: Mapping[str, Curve]) -> tuple[float, float] | None:
+    """From 0 to twice the value, where there is but one: Plotly would show it between one less and one more."""
+    values = {value for curve in found.values() for value in curve.values}
+    if len(values) != 1:
+        return None
+    value = values.pop()
+    return (0.0, 2 * value or 1.0) if 0 <= value < math.inf else None
+
+
+def _mark(figure: go.Figure, step: int) -> None:
+    word = dict(text="resumed", textposition="end", xanchor="right", font=dict(size=11, color=MARK))
+    figure.add_vline(step, line=dict(color=MARK, width=1, dash="dot"), layer="below", label=word)
 
 
 def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:

@@ -430,7 +430,7 @@ def test_a_failed_run_opens_on_its_reason_and_the_end_of_its_log(page, root):
     choose(page, "a")
     (expander,) = page.expander
     assert expander.proto.expanded
-    assert page.error[0].value == "\\`x\\` is \\*no\\* column"
+    assert page.error[0].value == "\\`x\\` is \\*no\\* column\\."
     assert page.code[0].value.splitlines()[-1] == "line 98 <b>" and page.code[0].value.count("\n") == launching.LOG_LINES - 1
 
 
