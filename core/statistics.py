@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from core.records import Estimate
+
 RESAMPLES = 10_000
 """Of a bootstrap: its interval then moves by a hundredth of its width from seed to seed."""
 RESAMPLED = 2**22
@@ -47,6 +49,14 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def share(k: int, n: int) -> Estimate | None:
+    """`k` of `n` with Wilson's interval; None where n is 0."""
+    if n == 0:
+        return None
+    low, high = wilson(k, n)
+    return Estimate(value=k / n, low=low, high=high)
+
+
 def mcnemar(base: Bool[np.ndarray, "n"], variant: Bool[np.ndarray, "n"]) -> float:
     """The exact p of two classifiers that were right and wrong on the same reviews (McNemar 1947).
 
@@ -67,23 +77,39 @@ def difference(
     Reviews are drawn anew with both predictions, so that what is hard for both moves neither. Those that agree in label and
     predictions are one kind, of which only the count is drawn. ValueError where there is no review.
     """
-    if not len(labels):
-        raise ValueError("got no review, expected at least one")
     kinds, counts = np.unique(np.stack([labels, base, variant], 1), axis=0, return_counts=True)
     label, *predicted = (np.eye(n_classes)[kind] for kind in kinds.T)
 
-    def gain(draws: Int[np.ndarray, "draws kinds"]) -> Float[np.ndarray, "draws"]:
-        drawn = draws.astype(float)  # products of whole numbers are slow
+    def gain(drawn: Float[np.ndarray, "draws kinds"]) -> Float[np.ndarray, "draws"]:
         before, after = (score(drawn @ (label * guess), drawn @ label, drawn @ guess) for guess in predicted)
         return after - before
 
-    rng = np.random.default_rng(0)
-    at_once = max(1, RESAMPLED // len(kinds))
-    sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
-    gains = np.concatenate([gain(rng.multinomial(len(labels), counts / len(labels), size)) for size in sizes])
+    value, gains = _bootstrap(counts, gain)
     low, high = np.percentile(gains, [2.5, 97.5])
     p = 2 * min(np.mean(gains <= 0), np.mean(gains >= 0))
-    return Difference(value=float(gain(counts[None])[0]), low=float(low), high=float(high), p=min(1.0, float(p)), n=len(labels))
+    return Difference(value=value, low=float(low), high=float(high), p=min(1.0, float(p)), n=len(labels))
+
+
+def estimate(labels: Int[np.ndarray, "n"], predicted: Int[np.ndarray, "n"], n_classes: int, score: Score) -> Estimate:
+    """A figure with its interval by the bootstrap (Efron 1979; percentiles). ValueError where there is no review."""
+    kinds, counts = np.unique(np.stack([labels, predicted], 1), axis=0, return_counts=True)
+    label, guess = (np.eye(n_classes)[kind] for kind in kinds.T)
+    value, figures = _bootstrap(counts, lambda drawn: score(drawn @ (label * guess), drawn @ label, drawn @ guess))
+    low, high = np.percentile(figures, [2.5, 97.5])
+    return Estimate(value=value, low=float(low), high=float(high))
+
+
+def _bootstrap(
+    counts: Int[np.ndarray, "kinds"], figure: Callable[[Float[np.ndarray, "draws kinds"]], Float[np.ndarray, "draws"]]
+) -> tuple[float, Float[np.ndarray, "draws"]]:
+    """The figure of reviews of which there are `counts` of each kind, and that of each of `RESAMPLES` new drawings of them."""
+    n = int(counts.sum())
+    if not n:
+        raise ValueError("got no review, expected at least one")
+    rng, at_once = np.random.default_rng(0), max(1, RESAMPLED // len(counts))
+    sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
+    drawn = (rng.multinomial(n, counts / n, size).astype(float) for size in sizes)  # products of whole numbers are slow
+    return float(figure(counts[None].astype(float))[0]), np.concatenate([figure(draws) for draws in drawn])
 
 
 def accuracy(right: PerClass, there: PerClass, predicted: PerClass) -> Float[np.ndarray, "draws"]:

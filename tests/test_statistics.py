@@ -8,7 +8,21 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from core.statistics import Difference, accuracy, difference, f1, holm, mcnemar, mean_of_seeds, over_seeds, verdict, wilson
+from core.records import Estimate
+from core.statistics import (
+    Difference,
+    accuracy,
+    difference,
+    estimate,
+    f1,
+    holm,
+    mcnemar,
+    mean_of_seeds,
+    over_seeds,
+    share,
+    verdict,
+    wilson,
+)
 
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (50, 100), (891, 1001), (22_500, 25_000)]
 
@@ -104,6 +118,31 @@ def test_the_bootstrap_is_that_of_scipy(n_classes, score):
     assert found.value == pytest.approx(gain(np.arange(300)))
     assert found.is_shown == (not found.low <= 0 <= found.high)
     assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval), abs=0.02)
+
+
+@pytest.mark.parametrize(("n_classes", "score"), [(2, accuracy), (2, f1), (5, f1)])
+def test_the_interval_of_one_figure_is_scipys(n_classes, score):
+    labels, predicted, _ = reviews(300, n_classes, 1)
+    classes = list(range(n_classes))
+
+    def figure(rows):
+        return scored(score, labels[rows.astype(int)], predicted[rows.astype(int)], classes)
+
+    expected = bootstrap((np.arange(300),), figure, n_resamples=300, vectorized=False, method="percentile", rng=0)
+    found = estimate(labels, predicted, n_classes, score)
+    assert found.value == pytest.approx(figure(np.arange(300)))
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval), abs=0.02)
+
+
+def test_a_share_of_nothing_is_none():
+    assert share(0, 0) is None
+    assert share(3, 7) == Estimate(value=3 / 7, low=wilson(3, 7)[0], high=wilson(3, 7)[1])
+
+
+@pytest.mark.parametrize("figure", [lambda none: difference(none, none, none, 2, f1), lambda none: estimate(none, none, 2, f1)])
+def test_no_review_has_no_figure(figure):
+    with pytest.raises(ValueError, match="got no review, expected at least one"):
+        figure(np.zeros(0, dtype=int))
 
 
 def test_the_bootstrap_holds_pairs_together():
