@@ -1,4 +1,4 @@
-"""The command line: `python -m core train|evaluate|predict|attend|measure|jobs`, each with `--help`."""
+"""The command line: `python -m core train|evaluate|predict|attend|measure|ablate|jobs`, each with `--help`."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from core import jobs as processes
 from core import run_folder, runs
+from core.ablate import ablate_command
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
@@ -257,12 +258,13 @@ class _Counter:
 def main(argv: Sequence[str]) -> int:
     """Runs one command; 0 for success, 2 with a sentence on stderr for what was chosen wrongly, 1 for what went wrong."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--preset", nargs="?", default="encoder-small", const="encoder-small")  # tyro says that none is named
+    # tyro says that none is named
+    early.add_argument("--preset", "--base", nargs="?", default="encoder-small", const="encoder-small")
     try:
         base = preset(early.parse_known_args(argv)[0].preset)
         verbs = {
             "train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend,
-            "measure": measure, "jobs": jobs,
+            "measure": measure, "ablate": ablate_command(base), "jobs": jobs,
         }  # fmt: skip
         tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
     except ValueError as error:
