@@ -29,6 +29,7 @@ ORDER = [
     {"inspection", "measure"},
     {"experiments", "claims"},
     {"ablate"},
+    {"ablate"},
     {"__main__"},
     {"ui"},
     {"pages"},
