@@ -379,6 +379,14 @@ class ExperimentConfig(Checked):
                 raise ValueError(f"{knob}: got {', '.join(map(str, values))}, expected each only once")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClaimConfig(Checked):
+    """A claim that is measured again."""
+
+    claim: str
+    """Its name, of `core.claims`."""
+
+
 def to_json(config: Checked) -> dict[str, Any]:
     """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
     assert is_dataclass(config)
@@ -406,6 +414,11 @@ def sweep_config_from_json(values: dict[str, Any]) -> SweepConfig:
 def experiment_config_from_json(values: dict[str, Any]) -> ExperimentConfig:
     """The experiment that `to_json` wrote. A knob that is unknown is a ValueError."""
     return _from_json(ExperimentConfig, values | {"base": run_config_from_json(values.get("base") or {})})
+
+
+def claim_config_from_json(values: dict[str, Any]) -> ClaimConfig:
+    """The claim that `to_json` wrote. A knob that is unknown is a ValueError."""
+    return _from_json(ClaimConfig, values)
 
 
 def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:

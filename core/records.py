@@ -451,6 +451,20 @@ class MemberFinished:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClaimMeasured:
+    """What an experiment of `core.claims` found."""
+
+    claim: str
+    """Its name."""
+    names: list[str]
+    values: list[str | int | float | None]
+    """The figure of each name; None where there is none."""
+    hardware: str
+    date: str
+    """Of the measurement, as in 2026-11-30."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queued:
     """A run waits until the device is free."""
 
@@ -510,6 +524,7 @@ Event = (
     | ExperimentStarted
     | MemberStarted
     | MemberFinished
+    | ClaimMeasured
     | TrainingFinished
     | Finished
     | Cancelled

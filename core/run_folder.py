@@ -30,9 +30,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from filelock import FileLock, Timeout
 
 from core.config import (
+    ClaimConfig,
     ExperimentConfig,
     RunConfig,
     SweepConfig,
+    claim_config_from_json,
     experiment_config_from_json,
     run_config_from_json,
     sweep_config_from_json,
@@ -41,6 +43,7 @@ from core.config import (
 from core.records import (
     Cancelled,
     CellMeasured,
+    ClaimMeasured,
     Event,
     Failed,
     Finished,
@@ -62,15 +65,18 @@ OUTCOMES: dict[type, State] = {
     Interrupted: "interrupted",
     Failed: "failed",
 }
-Config = RunConfig | SweepConfig | ExperimentConfig
+Config = RunConfig | SweepConfig | ExperimentConfig | ClaimConfig
 """What a run was asked to do."""
-CONFIGS: dict[type, str] = {RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json"}
+CONFIGS: dict[type, str] = {
+    RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json", ClaimConfig: "claim.json"
+}  # fmt: skip
 PARSERS: dict[type, Callable[[Any], Config]] = {
     RunConfig: run_config_from_json,
     SweepConfig: sweep_config_from_json,
     ExperimentConfig: experiment_config_from_json,
+    ClaimConfig: claim_config_from_json,
 }
-RESULTS = (CellMeasured, MemberFinished)
+RESULTS = (CellMeasured, MemberFinished, ClaimMeasured)
 """Events that took their time."""
 CHECKPOINT = "checkpoint.safetensors"
 MEMBERS = "members"

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs, run_folder
-from core.config import RunConfig, SweepConfig, run_config_from_json, sweep_config_from_json, to_json
+from core.config import (
+    ClaimConfig,
+    RunConfig,
+    SweepConfig,
+    claim_config_from_json,
+    run_config_from_json,
+    sweep_config_from_json,
+    to_json,
+)
 from core.curves import standing
 from core.disk import writing
 from core.records import Event
@@ -37,7 +45,7 @@ FOLLOWED = 32
 """Runs whose events are kept in memory, at most."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
-OF_A_RUN = ("request.json", "config.json", "sweep.json", "events.jsonl", "log.txt", "model")
+OF_A_RUN = ("request.json", "config.json", "sweep.json", "claim.json", "events.jsonl", "log.txt", "model")
 """One of these at least is in the folder of a run."""
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
 """What `run_folder.new_id` makes."""
@@ -76,6 +84,8 @@ class Run:
     """What `python -m core` was given; empty where it is not on record."""
     sweep: SweepConfig | None = None
     """What a sweep of measurements was asked; None for every other run."""
+    claim: ClaimConfig | None = None
+    """The claim that is measured; None for every other run."""
 
     @property
     def is_run(self) -> bool:
@@ -95,7 +105,7 @@ class Run:
     @property
     def can_resume(self) -> bool:
         """Whether it is over without having come to its end, and its command can be given again."""
-        known = self.config is not None or self.sweep is not None
+        known = any(asked is not None for asked in (self.config, self.sweep, self.claim))
         return self.is_run and known and bool(self.argv) and self.state in ("interrupted", "cancelled", "failed")
 
     @cached_property
@@ -348,6 +358,7 @@ def _read(folder: Path) -> Run | None:
             state=run_folder.state(folder),
             config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
             sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
+            claim=_parsed(claim_config_from_json, _json(folder / "claim.json", problems), problems),
             model=model if record else None,
             record=record,
             argv=tuple(map(str, argv)) if isinstance(argv := request.get("argv"), list) else (),
