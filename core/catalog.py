@@ -93,6 +93,17 @@ class Source(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Method(Entry):
+    """A way to tell which words an answer rests on."""
+
+    title: str
+    signed: bool
+    """Whether it tells what speaks for the predicted class from what speaks against it."""
+    of_layers: bool = False
+    """Whether it is of self-attention, which a pooling's one row of weights is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Card:
     """A graphics card, as its datasheet has it."""
 
@@ -190,6 +201,46 @@ SOURCES = {
     ),
 }
 
+EVIDENCE = {
+    "attention": Method(
+        target="core.inspection.evidence:attention",
+        title="Attention",
+        summary="The weights with which the last layer makes up what is pooled, averaged over heads.",
+        signed=False,
+    ),
+    "rollout": Method(
+        target="core.inspection.evidence:rollout",
+        title="Attention rollout",
+        summary="Attention followed through all layers and around each by its residual sum (arXiv:2005.00928).",
+        signed=False,
+        of_layers=True,
+    ),
+    "value_norm": Method(
+        target="core.inspection.evidence:value_norm",
+        title="Attention times value",
+        summary="The last layer's weights times the length of the vectors that they weigh (arXiv:2004.10102).",
+        signed=False,
+        of_layers=True,
+    ),
+    "gradient": Method(
+        target="core.inspection.evidence:gradient",
+        title="Input × gradient",
+        summary="Each token's embedding times the slope of the log-odds there (arXiv:1605.01713).",
+        signed=True,
+    ),
+    "integrated_gradients": Method(
+        target="core.inspection.evidence:integrated_gradients",
+        title="Integrated gradients",
+        summary="The same with the slopes on all the way from padding to the review (arXiv:1703.01365).",
+        signed=True,
+    ),
+    "occlusion": Method(
+        target="core.inspection.evidence:occlusion",
+        title="Occlusion",
+        summary="What the log-odds lose when a mask stands in the place of the word (arXiv:1612.08220).",
+        signed=True,
+    ),
+}
 
 CARDS = {  # from NVIDIA's datasheets; bfloat16 needs compute capability 8.0, of which V100 has 7.0 and T4 7.5
     "v100": Card(name="V100 16 GB", memory_bytes=16 * 10**9, bfloat16=False),  # V100 Tensor Core GPU, January 2020

@@ -1,7 +1,7 @@
 """One review through one model: what it answers and where it looks, from the same forward pass."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -36,8 +36,10 @@ class Reader(Protocol):
 
 
 @torch.no_grad()
-def read(model: Reader, text: str, *, windows: bool = False) -> Reading:
+def read(model: Reader, text: str, *, windows: bool = False, **asked: Any) -> Reading:
     """The reading of a text. Longer than the model reads at once, it is cut, or with `windows` read in several passes.
+
+    The network's forward is given what else is `asked` of it, such as a `head_gain`.
 
     Windows are of about equal size and their logits are averaged (hierarchical reading, arXiv:1910.10781, without the second
     network). ValueError if the text holds nothing to read, or would take more than `MOST_WINDOWS`.
@@ -50,7 +52,7 @@ def read(model: Reader, text: str, *, windows: bool = False) -> Reading:
             f"got a review of {len(encoded.ids):,} tokens, which {model.name} reads in {len(passes):,} windows, "
             f"expected at most {MOST_WINDOWS}: shorten it, or read it without windows"
         )
-    logits, maps = zip(*(_pass(model, encoded, cut, kept) for kept in passes), strict=True)
+    logits, maps = zip(*(_pass(model, encoded, cut, kept, asked) for kept in passes), strict=True)
     read_places = np.concatenate(passes)
     return Reading(
         text=text,
@@ -85,9 +87,11 @@ def prediction(label_names: Sequence[str], logits: np.ndarray, n_tokens: int, n_
     )
 
 
-def _pass(model: Reader, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"]) -> tuple[np.ndarray, AttentionMap]:
+def _pass(
+    model: Reader, encoded: Encoded, cut: Cut, kept: Int[np.ndarray, "kept"], asked: dict[str, Any]
+) -> tuple[np.ndarray, AttentionMap]:
     batch = collate([cut.ids(encoded.ids, kept)])
-    output = model.network(batch.input_ids, output_attentions=True)
+    output = model.network(batch.input_ids, output_attentions=True, **asked)
     before, after = (tuple(str(model.tokenizer.id_to_token(i)) for i in added) for added in (cut.prefix, cut.suffix))
     attention_map = AttentionMap(
         tokens=before + tuple(encoded.tokens[i] for i in kept) + after,
