@@ -71,6 +71,10 @@ class _ForSequenceClassification(PreTrainedModel):
         self.network = network
         self.post_init()
 
+    def get_input_embeddings(self) -> nn.Module:
+        """What turns ids into vectors; transformers asks every model by this name."""
+        return self.network.embedding if hasattr(self.network, "embedding") else super().get_input_embeddings()
+
     def _init_weights(self, module: nn.Module) -> None:
         """For what a checkpoint lacks, such as a classifier for other classes; a new network has drawn its own already."""
         xavier_(module)
