@@ -18,7 +18,7 @@ from core.ablate import ablate_command
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.jobs import Ended, Stopped, device_of, hold, is_first, tell
+from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
 from core.measure.command import measure
 from core.presets import PRESETS, preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
@@ -266,7 +266,8 @@ def main(argv: Sequence[str]) -> int:
             "train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend,
             "measure": measure, "ablate": ablate_command(base), "jobs": jobs,
         }  # fmt: skip
-        tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
+        with told_to_end():
+            tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

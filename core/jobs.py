@@ -22,7 +22,18 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from core import disk, run_folder
-from core.records import Cancelled, Event, Failed, Finished, Interrupted, LastEvent, Queued, Started, StepFinished
+from core.records import (
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    Interrupted,
+    LastEvent,
+    Preparation,
+    Queued,
+    Started,
+    StepFinished,
+)
 from core.run_folder import Config
 
 if sys.platform != "win32":
@@ -38,8 +49,8 @@ class Stopped(Exception):
     """A person stopped the run while it waited for its device."""
 
 
-class Ended(Exception):
-    """The system asked the process to end, and what it did is kept to go on from."""
+class Ended(BaseException):
+    """The system asked the process to end, and what it did is kept to go on from. Like the keyboard's interrupt, no error."""
 
 
 def device_of(knob: str) -> str:
@@ -166,6 +177,8 @@ class Job:
     folder: Path
     step: int | None = None
     ended: bool = False
+    bare: bool = False
+    """Whether the folder is this process's own, and holds nothing that took its time."""
     said: Callable[[Queued], None] = lambda queued: None
     """Hears, too, how many go before."""
 
@@ -175,6 +188,7 @@ class Job:
         if isinstance(event, Queued):
             self.said(event)
         self.ended = isinstance(event, LastEvent)
+        self.bare = self.bare and isinstance(event, Preparation | LastEvent)
         if isinstance(event, StepFinished):
             self.step = event.step
 
@@ -210,18 +224,20 @@ def hold(
     last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
     What an earlier attempt with the same `config` left in the folder stays; what was said of any other is removed. `said`
     hears how many go before. Of several processes that `torchrun` started, the first one is the run.
-    ValueError if the folder holds a model already or what another run has measured or learned, cannot be made or is another
-    process's run; Stopped if a person stopped the run while it waited.
+    A ValueError from the block before any work is done leaves no folder, unless there was one, as that of a run launched from
+    a page, where a person is to read why. ValueError if the folder holds a model already or what another run has measured or
+    learned, cannot be made or is another process's run; Stopped if a person stopped the run while it waited.
     """
     folder = folder.resolve()  # "." has no name to queue by
     if not is_first():
         yield Job(folder)
         return
+    existed = folder.exists()
     run_folder.make_folder(folder, run_folder.is_attempt_at(folder, config))
     with _owned(folder):
         goes_on = run_folder.is_attempt_at(folder, config)
         run_folder.make_folder(folder, goes_on)  # a model may have come while this process waited for the lock
-        job = Job(folder, said=said)
+        job = Job(folder, bare=not (existed or goes_on), said=said)
         try:
             run_folder.begin(folder, config, goes_on)
             with _turn(job, device):
@@ -233,6 +249,8 @@ def hold(
             if not job.ended:
                 with suppress(OSError):  # of a full disk, which is most likely the error itself
                     job.emit(_outcome(job, error))
+            if job.bare and isinstance(error, ValueError):  # refused: who asked is told, and nothing is left of it
+                shutil.rmtree(folder, ignore_errors=True)
             raise
 
 
@@ -343,10 +361,27 @@ def _kind(error: BaseException) -> Literal["diverged", "memory", "disk", "other"
 
 
 @contextmanager
+def told_to_end() -> Iterator[None]:
+    """Within the block, SIGTERM raises Ended wherever the process is: waiting, starting or storing, it says so and why."""
+
+    def end(*_: object) -> None:
+        raise Ended("the system asked it to end")
+
+    if threading.current_thread() is not threading.main_thread():  # Python lets no other thread hear signals
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+
+
+@contextmanager
 def patient() -> Iterator[Callable[[], bool]]:
     """Within the block, SIGTERM and the keyboard end nothing at first: what is given says whether one of them asked to.
 
-    A second signal ends the process as ever, and so does the first where no block is entered.
+    A second signal does what it does where no block is entered.
     """
     asked: list[int] = []
 

@@ -533,3 +533,5 @@ Event = (
 )
 """What a run says of itself; see `core.run_folder` for the file that they are written to."""
 LastEvent = TrainingFinished | Finished | Cancelled | Interrupted | Failed
+Preparation = Queued | Started | TableRead | TrainingStarted | ExperimentStarted | MemberStarted | Ceilings
+"""What a run says before there is any work of it to be lost."""

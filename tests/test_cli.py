@@ -177,7 +177,7 @@ def test_a_wrong_choice_is_one_sentence(capsys, models, table, tmp_path, command
     assert sentence in " ".join(said.replace("│", " ").split())
     assert "dummy" not in said, "what the parser calls its own parts"
     assert said.startswith("error: ") == (said.count("\n") == 1), "a sentence, or the parser's frame about a flag"
-    assert not (tmp_path / "run" / "model").exists()
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from core.records import (
     Interrupted,
     Queued,
     Started,
+    TableRead,
 )  # fmt: skip
 from tests import processes
 from tests.processes import ROOT, WORKER, events, eventually, interrupted, is_gone, pid, reaches, starts
@@ -313,6 +314,34 @@ def test_a_process_that_is_asked_to_end_is_interrupted_and_says_so(tmp_path, err
     assert run_folder.state(tmp_path / "b") == "cancelled"
 
 
+@pytest.mark.parametrize(("before", "said", "error", "left"), [
+    ([], [], ValueError("data: got x"), None),
+    ([], [TableRead(notes=["a"])], ValueError("data: got x"), None),
+    (["mine.txt"], [], ValueError("data: got x"), Failed(reason="data: got x")),
+    ([], [step(7)], ValueError("nan"), Failed(reason="nan", step=7)),
+    ([], [MEASURED], ValueError("x"), Failed(reason="x")),
+    ([], [], KeyError("x"), Failed(reason="KeyError: 'x'")),
+])  # fmt: skip
+def test_what_is_refused_before_any_work_leaves_no_folder_of_its_own(tmp_path, before, said, error, left):
+    folder = tmp_path / "a"
+    for name in before:
+        folder.mkdir()
+        (folder / name).write_text("keep")
+    with pytest.raises(type(error)), jobs.hold(folder, "cpu", RunConfig()) as job:
+        for event in said:
+            job.emit(event)
+        raise error
+    assert folder.exists() == (left is not None) and all((folder / name).read_text() == "keep" for name in before)
+    assert (events(folder)[-1:] or [None]) == [left]
+
+
+def test_what_an_earlier_attempt_left_is_kept_when_the_next_one_is_refused(tmp_path):
+    for error in (KeyError, ValueError):
+        with pytest.raises(error), jobs.hold(tmp_path / "a", "cpu", RunConfig()):
+            raise error("x")
+    assert [type(event) for event in events(tmp_path / "a")] == [Started, Failed, Queued, Started, Failed]
+
+
 def test_what_follows_the_last_event_does_not_change_the_outcome(tmp_path):
     with pytest.raises(BrokenPipeError), jobs.hold(tmp_path / "a", "cpu") as job:
         job.emit(finished())
@@ -516,6 +545,7 @@ def test_jobs_are_listed_shown_and_refused(tmp_path, monkeypatch, capsys):
     assert main(["jobs", "list"]) == 0 and capsys.readouterr().out == "there are no runs yet\n"
     with jobs.hold(tmp_path / "b", "cpu"):
         pass
+    (tmp_path / "a").mkdir()
     with pytest.raises(ValueError), jobs.hold(tmp_path / "a", "cpu"):
         raise ValueError("no such file")
     (tmp_path / "a" / "log.txt").write_text("one\ntwo\nthree\n")

@@ -47,6 +47,8 @@ def interrupted_advance(trainer, watched=True):
 def interrupted_store(prepared, network, fitted, out, *more):
     if what == "cancel":
         (out / "cancel").touch()
+    if what == "leave":
+        os.kill(os.getpid(), signal.SIGTERM)
     if what == "die":
         run.artifact.write_record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     return store(prepared, network, fitted, out, *more)
@@ -124,15 +126,31 @@ def test_a_training_that_meets_every_accident_is_the_training_that_met_none(root
     assert goes_on(folder, monkeypatch, "die") == "interrupted"  # by kill -9, while the model is stored
     assert runs.read(folder.name).model is not None and (folder / run_folder.CHECKPOINT).exists()  # the one of the stop
 
+    assert goes_on(folder, monkeypatch, "leave") == "interrupted"  # asked to end, while the model is stored
+    assert events(folder)[-1] == Interrupted(reason="the system asked it to end")
+
     assert goes_on(folder, monkeypatch, "cancel 0") == "succeeded"  # a stop that comes while the model is stored
     begun = [event.step for event in events(folder) if isinstance(event, TrainingStarted)]
-    assert begun == [0, 22, 37, 37, 51, 70]
+    assert begun == [0, 22, 37, 37, 51, 70, 70]
     assert steps(runs.read(folder.name).events) == steps(expected)
     assert not (folder / run_folder.CHECKPOINT).exists()
     ours, theirs = (load_file(place / "model" / "model.safetensors") for place in (folder, tmp_path / "whole"))
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
     metrics = [runs.read_model(place / "model").metrics for place in (folder, tmp_path / "whole")]
     assert metrics[0] == metrics[1] != {}
+
+
+def test_a_training_that_is_asked_to_end_while_it_waits_says_so_and_goes_on(root, config):
+    folder = root / "2"
+    with jobs.hold(root / "1", "cpu"):
+        jobs.launch(["train", *flags("tiny", replace(config, training=replace(config.training, epochs=1)))], folder)
+        eventually(lambda: events(folder)[-1:] == [Queued(ahead=1)], 60)
+        os.kill(pid(folder), signal.SIGTERM)
+        assert is_over(folder) == "interrupted"
+    assert events(folder)[-1] == Interrupted(reason="the system asked it to end")
+    assert run_folder.tail(folder, 1) == ["the system asked it to end; the same command goes on from there"]
+    jobs.resume(folder)
+    assert is_over(folder) == "succeeded"
 
 
 def test_after_a_restart_of_the_machine_every_run_is_interrupted_at_once_and_goes_on(idle):
