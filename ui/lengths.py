@@ -1,58 +1,224 @@
-"""Accuracy by length, from stored predictions to a sentence."""
+"""Figures by length, from stored answers to charts, sentences and a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
 
-from core.evaluation.lengths import buckets
-from core.records import Bucket
+from core.evaluation.lengths import ARTICLE_EDGES, holm, quantile_edges, reading_limit, typed_edges
+from core.figures.lengths import FIGURES, Figure, Gains, Series, by_length, difference_by_length
+from core.records import LengthRange
+from core.statistics import Difference, verdict
+from ui import compare, controls, loaders, panels
 
+NO_DATA = "no data"
 ENOUGH = 100
 """Reviews in a range from which a sentence is made: with fewer an interval is ten points wide and more."""
+SHORT = "rotten-tomatoes"
+"""Reviews of one sentence, of which IMDB has next to none."""
+SHORT_HELP = (
+    "Another data set, the 8,530 reviews of Rotten Tomatoes (Pang and Lee 2005), which the models were not trained on: each "
+    "model reads them once, in some ten seconds."
+)
+ARTICLE, QUANTILES, OWN = "as in the articles", "equally many reviews", "your own"
+KINDS = (ARTICLE, QUANTILES, OWN)
+NOTES = (
+    "Test reviews only, which no model was trained or chosen on. Words are those of the typed text before it is cut to what "
+    "a model reads. Intervals are at 95%: Wilson's for an accuracy, by the bootstrap for an F1; that two of them overlap "
+    "settles nothing between models that read the same reviews, and so each range is compared review by review (McNemar's "
+    "exact test, Holm's correction for all ranges together; intervals by a paired bootstrap, uncorrected). The calibration "
+    "error is the mean distance of confidence and accuracy over ten bins of confidence of equal width. A range without "
+    "reviews has no figure."
+)
+COLUMNS = panels.PERCENT | {
+    "n": st.column_config.NumberColumn(format="%,d"),
+    "F1": st.column_config.NumberColumn(format="%.3f"),
+    "by chance": st.column_config.NumberColumn(
+        format="%.1f%%", help="What a model that is right just as often as it says stays below, 95 times in 100."
+    ),
+    "read in part": st.column_config.NumberColumn(format="%.1f%%", help="Share of the reviews that are longer than it reads."),
+}
 
 
-def on_test(predictions: pd.DataFrame) -> list[Bucket]:
-    """Accuracy on the test reviews in each range of lengths."""
-    test = predictions.loc[predictions["split"] == "test"]
-    answers = np.array([np.argmax(logits) for logits in test["logits"]], dtype=np.int64)
-    return buckets(test["words"].to_numpy(dtype=np.int64), answers == test["label"].to_numpy())
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A model on a set of reviews, range by range."""
+
+    name: str
+    of: str
+    """test, or a data set of the catalogue."""
+    model: int
+    """Its place among the chosen models."""
+    title: str
+    rows: Sequence[LengthRange]
+    gains: Sequence[Difference | None] | None = None
+    """Against the baseline, p corrected for all that the page shows; None for the baseline, and if it cannot be told."""
 
 
-def table(found: Mapping[str, Sequence[Bucket]]) -> pd.DataFrame:
-    """All figures of the chart, shares in percent; where n is 0 there are none."""
-    rows = [
-        {"words": row.name, "model": model, "n": row.n}
-        | {name: 100 * share for name, share in zip(("accuracy", "from", "to"), _shares(row), strict=True)}
-        for same_range in zip(*found.values(), strict=True)
-        for model, row in zip(found, same_range, strict=True)
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a person wants to see."""
+
+    edges: tuple[int, ...]
+    of: tuple[str, ...]
+    """test, and data sets of the catalogue."""
+
+
+def asked(names: Sequence[str]) -> Asked | None:
+    """Edges of the ranges, and which reviews figures are of; None, and a sentence, where these cannot be."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        kind = st.segmented_control(
+            "Ranges of words", KINDS, default=KINDS[0], required=True, key="lengths_ranges", bind="query-params", wrap=True
+        )
+        typed = kind == OWN and st.text_input(
+            "Each range up to", "32, 96, 224", key="lengths_edges", bind="query-params", width=220, max_chars=100
+        )
+        short = st.toggle("One-sentence reviews, too", key="lengths_short", bind="query-params", help=SHORT_HELP)
+    with panels.refusals():
+        return Asked(edges=_edges(kind, typed or "", names), of=("test", SHORT) if short else ("test",))
+    return None
+
+
+def _edges(kind: str, typed: str, names: Sequence[str]) -> tuple[int, ...]:
+    if kind == OWN:
+        return typed_edges(typed)
+    return quantile_edges(loaders.predictions(names[0]).words) if kind == QUANTILES else ARTICLE_EDGES
+
+
+def measured(names: Sequence[str], asked: Asked) -> list[Measured]:
+    """Figures of each model on each set of reviews; it is said which could not be had, and why."""
+    found = []
+    for of in asked.of:
+        for place, name in enumerate(names):
+            with panels.refusals():
+                rows = loaders.ranges(name, of, asked.edges)
+                found.append(Measured(name=name, of=of, model=place, title=_title(name, of), rows=rows))
+    return found
+
+
+def baseline(found: Sequence[Measured]) -> str:
+    """The model that the others are held against; it is asked for where there are several."""
+    titles = {one.name: loaders.model_title(one.name) for one in found}
+    return controls.one("Baseline", titles, "lengths_baseline") if len(titles) > 1 else found[0].name
+
+
+def figure() -> Figure:
+    """Which figure is drawn."""
+    return st.segmented_control("Figure", FIGURES, default=FIGURES[0], required=True, key="lengths_figure", bind="query-params")
+
+
+def _title(name: str, of: str) -> str:
+    return loaders.model_title(name) if of == "test" else f"{loaders.model_title(name)} on {of}"
+
+
+def against(found: Sequence[Measured], baseline: str, asked: Asked) -> list[Measured]:
+    """The same with the differences to the baseline on the same reviews; it is said where that cannot be told."""
+    bases, gains = {one.of for one in found if one.name == baseline}, {}
+    for i, one in enumerate(found):
+        if one.name != baseline and one.of in bases:
+            with panels.refusals():
+                gains[i] = loaders.differences(baseline, one.name, one.of, asked.edges)
+    corrected = dict(zip(gains, holm(list(gains.values())), strict=True))
+    return [replace(one, gains=corrected.get(i)) for i, one in enumerate(found)]
+
+
+def chart(found: Sequence[Measured], asked: Asked, figure: Figure) -> go.Figure:
+    """One figure of all of them."""
+    return by_length([_series(one, asked.edges) for one in found], figure)
+
+
+def _series(one: Measured, edges: tuple[int, ...]) -> Series:
+    limit = reading_limit(loaders.predictions(one.name), edges) if one.of == "test" else None
+    return Series(name=one.title, model=one.model, rows=one.rows, limit=limit, hollow=one.of != "test")
+
+
+def difference_chart(found: Sequence[Measured], baseline: str) -> go.Figure | None:
+    """The differences to the baseline; None where there is none."""
+    gains = [Gains(name=one.title, model=one.model, rows=one.gains) for one in found if one.gains is not None]
+    names = [row.name for row in found[0].rows]
+    return difference_by_length(names, gains, loaders.model_title(baseline)) if gains else None
+
+
+def table(found: Sequence[Measured], baseline: str) -> None:
+    """All figures of the charts."""
+    st.dataframe(rows(found, baseline), hide_index=True, key="lengths_table", column_config=COLUMNS, placeholder=NO_DATA)
+
+
+def rows(found: Sequence[Measured], baseline: str) -> pd.DataFrame:
+    """A row for each range and model, range by range, shares in percent; where n is 0 there is no figure."""
+    return pd.DataFrame([_row(one, i, baseline) for i in range(len(found[0].rows)) for one in found])
+
+
+def _row(one: Measured, i: int, baseline: str) -> dict[str, Any]:
+    row = one.rows[i]
+    accuracy, f1, error = row.accuracy, row.f1, row.calibration
+    return {
+        "words": row.name,
+        "model": one.title,
+        "n": row.n,
+        "accuracy": _percent(accuracy and accuracy.value),
+        "from": _percent(accuracy and accuracy.low),
+        "to": _percent(accuracy and accuracy.high),
+        "vs baseline": compare.ITSELF if one.name == baseline else _against(one, i),
+        "F1": np.nan if f1 is None else f1.value,
+        "calibration error": _percent(error and error.value),
+        "by chance": _percent(error and error.by_chance),
+        "read in part": _percent(row.cut),
+    }
+
+
+def _percent(share: float | None) -> float:
+    return np.nan if share is None else 100 * share
+
+
+def _against(one: Measured, i: int) -> str:
+    if one.gains is None:
+        return compare.NO_VALUE
+    gain = one.gains[i]
+    return NO_DATA if gain is None else f"{compare.signed(100 * gain.value)} points"
+
+
+def findings(found: Sequence[Measured], baseline: str) -> list[str]:
+    """How accuracy changes with length, and in which ranges a model differs from the baseline by more than chance."""
+    several = sum(gain is not None for one in found for gain in one.gains or ())
+    return [finding(one.title, one.rows) for one in found if one.of == "test"] + [
+        verdicts(one.title, loaders.model_title(baseline), [row.name for row in one.rows], one.gains, several)
+        for one in found
+        if one.gains is not None
     ]
-    return pd.DataFrame(rows)
 
 
-def finding(model: str, rows: Sequence[Bucket]) -> str:
+def finding(model: str, rows: Sequence[LengthRange]) -> str:
     """How accuracy on the longest reviews compares with that on the shortest, and whether the intervals tell them apart."""
-    enough = [row for row in rows if row.n >= ENOUGH]
+    enough = [(row, row.accuracy) for row in rows if row.accuracy is not None and row.n >= ENOUGH]
     if len(enough) < 2:
         return f"{model}: fewer than two ranges hold {ENOUGH} test reviews, too few to compare."
-    short, long = enough[0], enough[-1]
-    (before, before_low, before_high), (after, after_low, after_high) = _shares(short), _shares(long)
-    apart = after_high < before_low or before_high < after_low
+    (short, before), (long, after) = enough[0], enough[-1]
+    apart = after.high < before.low or before.high < after.low
     return (
-        f"{model}: {before:.1%} at {short.name} words (n = {short.n:,}) and {after:.1%} at {long.name} (n = {long.n:,}), "
-        f"{_change(100 * (after - before))}; the intervals "
+        f"{model}: {before.value:.1%} at {short.name} words (n = {short.n:,}) and {after.value:.1%} at {long.name} "
+        f"(n = {long.n:,}), {_change(100 * (after.value - before.value))}; the intervals "
         + ("do not overlap, so length matters here." if apart else "overlap, which shows no difference.")
     )
-
-
-def _shares(row: Bucket) -> tuple[float, float, float]:
-    """Accuracy and both ends of its interval, not a number where there is none."""
-    if row.accuracy is None or row.low is None or row.high is None:
-        return np.nan, np.nan, np.nan
-    return row.accuracy, row.low, row.high
 
 
 def _change(points: float) -> str:
     if abs(points) < 0.05:
         return "no change"
     return f"{abs(points):.1f} points {'higher' if points > 0 else 'lower'}"
+
+
+def verdicts(model: str, baseline: str, ranges: Sequence[str], gains: Sequence[Difference | None], several: int) -> str:
+    """In which ranges a model is better or worse than the baseline. p is corrected for `several` comparisons."""
+    known = [(name, gain) for name, gain in zip(ranges, gains, strict=True) if gain is not None]
+    if not known:
+        return f"{model} against {baseline}: there is no review to compare."
+    shown = [f"{verdict(gain)} at {name} words, {compare.chance(gain.p)}" for name, gain in known if gain.is_shown]
+    if not shown:
+        least = min(gain.p for _, gain in known)
+        shown = [f"no difference shown in any range, the smallest {compare.chance(least)}"]
+    return f"{model} against {baseline}: {'; '.join(shown)}{f' (of {several}, by Holm)' if several > 1 else ''}."

@@ -13,21 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from core import curves as curves_of
 from core import runs as runs_on_disk
-from core.artifact import Model, model_folders, models_root, open_model, read_predictions
+from core.artifact import Model, model_folders, models_root, open_model
+from core.catalog import SOURCES
 from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
 from core.data import preparation, uploads
 from core.data.preparation import Prepared
 from core.data.table import Table, read_content
+from core.evaluation import lengths
+from core.evaluation import predictions as stored
 from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
-from core.records import Reading
+from core.evaluation.predictions import Predictions
+from core.records import LengthRange, Reading
 from core.runs import Run
+from core.statistics import Difference
 from ui import examples as examples_by_rule
 
 if TYPE_CHECKING:
@@ -86,10 +90,22 @@ def reading(name: str, text: str, windows: bool) -> Reading:
     return _read(folder, _changed(folder), text, windows)
 
 
-def predictions(name: str) -> pd.DataFrame:
-    """What that model answered in its evaluation: one row for each review of validation and test."""
-    folder = _folder(name)
-    return _predictions(folder, _changed(folder))
+def predictions(name: str, of: str = "test") -> Predictions:
+    """What that model answered on a side in its evaluation, or answers on a data set of the catalogue that `of` names.
+
+    ValueError where the first is missing or damaged, and for what `evaluation.elsewhere` refuses.
+    """
+    return _predictions(*_model_key(name), of)
+
+
+def ranges(name: str, of: str, edges: tuple[int, ...]) -> list[LengthRange]:
+    """How good that model is in each range of lengths; ValueError as from `predictions`."""
+    return _ranges(*_model_key(name), of, edges)
+
+
+def differences(base: str, variant: str, of: str, edges: tuple[int, ...]) -> list[Difference | None]:
+    """How much more accurate a model is than another in each range; ValueError if they are not to be compared."""
+    return _differences(_model_key(base), _model_key(variant), of, edges)
 
 
 def paired(base: Run, variant: Run) -> Paired:
@@ -241,11 +257,32 @@ def _prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prep
     return preparation.prepare(_table(id), text_columns, label_column)
 
 
-@st.cache_data(max_entries=8, show_spinner="Reading the predictions…")
-def _predictions(folder: str, changed: int) -> pd.DataFrame:
-    return read_predictions(Path(folder))
+def _predictions(folder: str, changed: int, of: str) -> Predictions:
+    return _elsewhere(folder, changed, of) if of in SOURCES else _stored(folder, changed, of)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the answers…")
+def _stored(folder: str, changed: int, side: str) -> Predictions:
+    return stored.read(Path(folder), side)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Asking a model about another data set…")
+def _elsewhere(folder: str, changed: int, source: str) -> Predictions:
+    with _opening:
+        from core.evaluation.elsewhere import elsewhere
+    return elsewhere(_open(folder, changed), source)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _ranges(folder: str, changed: int, of: str, edges: tuple[int, ...]) -> list[LengthRange]:
+    return lengths.ranges(_predictions(folder, changed, of), edges)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _differences(base: tuple[str, int], variant: tuple[str, int], of: str, edges: tuple[int, ...]) -> list[Difference | None]:
+    return lengths.differences(_predictions(*base, of), _predictions(*variant, of), edges)
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing the predictions…")
 def _paired(base: tuple[str, int], variant: tuple[str, int]) -> Paired:
-    return compare(_predictions(*base), _predictions(*variant))
+    return compare(_predictions(*base, "test"), _predictions(*variant, "test"))

@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pandas as pd
-from jaxtyping import Int
-
 from core import statistics
+from core.evaluation.predictions import Predictions, aligned
 from core.statistics import Difference
 
 
@@ -19,38 +16,13 @@ class Paired:
     f1: Difference
 
 
-def compare(base: pd.DataFrame, variant: pd.DataFrame) -> Paired:
-    """Holds the test reviews of two predictions.parquet against each other.
-
-    ValueError if they are not of the same reviews, not with the same labels, or of other classes.
-    """
-    labels, before, after, n_classes = _aligned(_test(base), _test(variant))
-    accuracy = statistics.difference(labels, before, after, n_classes, statistics.accuracy)
+def compare(base: Predictions, variant: Predictions) -> Paired:
+    """Holds two models against each other. ValueError for what `predictions.aligned` refuses."""
+    variant = aligned(base, variant)
+    answers = (base.labels, base.answers, variant.answers, base.n_classes)
     return Paired(
-        accuracy=replace(accuracy, p=statistics.mcnemar(before == labels, after == labels)),
-        f1=statistics.difference(labels, before, after, n_classes, statistics.f1),
+        accuracy=replace(
+            statistics.difference(*answers, statistics.accuracy), p=statistics.mcnemar(base.correct, variant.correct)
+        ),
+        f1=statistics.difference(*answers, statistics.f1),
     )
-
-
-def _test(predictions: pd.DataFrame) -> pd.DataFrame:
-    return predictions.loc[predictions["split"] == "test"].set_index("text_hash").sort_index()
-
-
-def _aligned(
-    base: pd.DataFrame, variant: pd.DataFrame
-) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"], Int[np.ndarray, "n"], int]:
-    """Labels, both predictions, and the number of classes."""
-    if not base.index.equals(variant.index):
-        both = len(base.index.intersection(variant.index))
-        raise ValueError(
-            f"the test reviews are not the same: {len(base):,} and {len(variant):,}, of which both have {both:,}; "
-            "train both on the same data with the same limit and seed"
-        )
-    if not len(base):
-        raise ValueError("got no test review, expected at least one")
-    if (base["label"].to_numpy() != variant["label"].to_numpy()).any():
-        raise ValueError("the same test reviews have other labels; train both on the same data")
-    before, after = (np.stack(frame["logits"].to_numpy()) for frame in (base, variant))
-    if before.shape != after.shape:
-        raise ValueError(f"got models of {before.shape[1]} and {after.shape[1]} classes, expected the same classes")
-    return base["label"].to_numpy(np.int64), before.argmax(1), after.argmax(1), before.shape[1]

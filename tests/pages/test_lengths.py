@@ -1,71 +1,140 @@
 import json
 import shutil
+from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
-from core.records import Bucket
-from ui.lengths import finding, on_test, table
+from core.data.reviews import Reviews
+from core.records import CalibrationError, Estimate, LengthRange
+from core.statistics import Difference
+from tests import small_models
+from ui import loaders
+from ui.lengths import Measured, finding, rows, verdicts
 
 
-def bucket(name: str, n: int, right: float, low: float, high: float) -> Bucket:
-    return Bucket(name=name, n=n, accuracy=right, low=low, high=high)
+def one(name: str, n: int, right: float, low: float, high: float) -> LengthRange:
+    return LengthRange(
+        name=name, n=n, accuracy=Estimate(value=right, low=low, high=high), f1=None,
+        calibration=CalibrationError(value=0.05, by_chance=0.02), cut=0.25,
+    )  # fmt: skip
 
 
-NONE = Bucket(name="1-32", n=0, accuracy=None, low=None, high=None)
-SHORT = bucket("33-96", 200, 0.9, 0.85, 0.93)
-
-
-def test_accuracy_is_of_test_reviews_alone():
-    frame = pd.DataFrame(
-        {
-            "split": ["test", "test", "test", "validation"],
-            "label": [1, 0, 1, 0],
-            "logits": [[0.0, 1.0], [0.0, 1.0], [-1.0, 2.0], [0.0, 1.0]],
-            "words": [10, 20, 300, 10],
-        }
-    )
-    found = on_test(frame)
-    assert [(row.name, row.n, row.accuracy) for row in found if row.n] == [("1-32", 2, 0.5), ("over 224", 1, 1.0)]
+NONE = LengthRange(name="1-32", n=0, accuracy=None, f1=None, calibration=None, cut=None)
+SHORT = one("33-96", 200, 0.9, 0.85, 0.93)
+BETTER = Difference(value=0.02, low=0.01, high=0.03, p=0.0004, n=200)
+SAME = Difference(value=0.001, low=-0.02, high=0.02, p=0.9, n=1500)
 
 
 @pytest.mark.parametrize(
     ("long", "said"),
     [
-        (bucket("over 224", 300, 0.8, 0.75, 0.84), "10.0 points lower; the intervals do not overlap, so length matters here."),
-        (bucket("over 224", 300, 0.88, 0.84, 0.91), "2.0 points lower; the intervals overlap, which shows no difference."),
-        (bucket("over 224", 300, 0.97, 0.94, 0.98), "7.0 points higher; the intervals do not overlap, so length matters here."),
-        (bucket("over 224", 300, 0.9, 0.86, 0.93), "no change; the intervals overlap, which shows no difference."),
+        (one("over 224", 300, 0.8, 0.75, 0.84), "10.0 points lower; the intervals do not overlap, so length matters here."),
+        (one("over 224", 300, 0.88, 0.84, 0.91), "2.0 points lower; the intervals overlap, which shows no difference."),
+        (one("over 224", 300, 0.97, 0.94, 0.98), "7.0 points higher; the intervals do not overlap, so length matters here."),
+        (one("over 224", 300, 0.9, 0.86, 0.93), "no change; the intervals overlap, which shows no difference."),
     ],
 )
 def test_the_finding_compares_the_shortest_range_with_the_longest(long, said):
-    sentence = finding("m", [NONE, SHORT, bucket("97-224", 500, 0.5, 0.4, 0.6), long])
+    sentence = finding("m", [NONE, SHORT, one("97-224", 500, 0.5, 0.4, 0.6), long])
     assert sentence.startswith("m: 90.0% at 33-96 words (n = 200) and ")
     assert sentence.endswith(said)
 
 
 def test_a_range_of_few_reviews_makes_no_sentence():
-    few = bucket("over 224", 7, 0.5, 0.2, 0.8)
+    few = one("over 224", 7, 0.5, 0.2, 0.8)
     assert finding("m", [NONE, SHORT, few]) == "m: fewer than two ranges hold 100 test reviews, too few to compare."
 
 
-def test_table_holds_percents_and_leaves_out_what_is_unknown():
-    rows = table({"a": [NONE, SHORT], "b": [NONE, SHORT]})
-    assert rows["model"].tolist() == ["a", "b", "a", "b"]
-    assert rows["accuracy"].isna().tolist() == [True, True, False, False]
-    assert rows.iloc[2][["n", "accuracy", "from", "to"]].tolist() == pytest.approx([200, 90, 85, 93])
+def test_a_verdict_names_the_ranges_in_which_a_difference_is_shown():
+    assert verdicts("b", "a", ["1-32", "33-96", "over 96"], [None, BETTER, SAME], 2) == (
+        "b against a: 2.0 points better, 95 % between +1.0 and +3.0, n = 200 at 33-96 words, p < 0.001 (of 2, by Holm)."
+    )
+    assert verdicts("b", "a", ["1-32"], [SAME], 1) == "b against a: no difference shown in any range, the smallest p = 0.900."
+    assert verdicts("b", "a", ["1-32"], [None], 0) == "b against a: there is no review to compare."
 
 
-def test_the_page_shows_chart_sentence_and_table(lengths):
-    assert not lengths.exception
-    (chart,) = lengths.get("plotly_chart")
-    figure = json.loads(chart.proto.spec)
-    assert [trace["name"] for trace in figure["data"]][:2] == ["imdb-encoder", "imdb-bilstm"]
-    assert [(note["x"], note["text"]) for note in figure["layout"]["annotations"]] == [("1-32", "no data")]
-    said = [line.value for line in lengths.markdown if line.value.startswith("imdb\\-encoder")]
-    assert "100\\.0\\% at 97\\-224" in said[0]
-    assert "length matters here" in said[0]
+def test_rows_hold_percents_and_leave_out_what_is_unknown():
+    found = [
+        Measured(name="a", of="test", model=0, title="a", rows=[NONE, SHORT]),
+        Measured(name="b", of="test", model=1, title="b", rows=[NONE, SHORT], gains=[None, BETTER]),
+        Measured(name="c", of="test", model=2, title="c", rows=[NONE, SHORT]),
+    ]
+    table = rows(found, "a")
+    assert table["model"].tolist() == ["a", "b", "c"] * 2 and table["n"].tolist() == [0] * 3 + [200] * 3
+    figures = ["accuracy", "from", "to", "calibration error", "by chance", "read in part"]
+    assert table.loc[:2, figures].isna().all(axis=None) and table["F1"].isna().all()
+    assert table.loc[3, figures].tolist() == pytest.approx([90, 85, 93, 5, 2, 25])
+    assert table["vs baseline"].tolist() == ["–", "no data", "n/a", "–", "+2.0 points", "n/a"]
+
+
+def said(app) -> str:
+    shown = [*app.markdown, *app.error, *app.info, *app.caption]
+    return "\n".join(element.value.replace("\\", "") for element in shown)
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def test_the_page_shows_charts_sentences_and_table(lengths):
+    assert not lengths.exception and not lengths.error
+    figure, gains = charts(lengths)
+    names = [trace["name"] for trace in figure["data"]]
+    assert names[:4] == ["imdb-encoder", "imdb-bilstm", "cls", "one-head"]
+    assert names[4] == "imdb-encoder reads up to about 24 words"
+    assert figure["layout"]["xaxis"]["ticktext"] == [
+        "1-32<br>no data",
+        "33-96<br>n = 64",
+        "97-224<br>n = 128",
+        "over 224<br>n = 208",
+    ]
+    assert [trace["name"] for trace in gains["data"]] == names[1:4]
+    assert "imdb-encoder: 100.0% at 97-224" in said(lengths) and "length matters here" in said(lengths)
+    assert "cls against imdb-encoder: no difference shown in any range, the smallest p = 1.000 (of 9, by Holm)." in said(
+        lengths
+    )
     assert lengths.dataframe[0].value["n"].sum() == 4 * 400
+
+
+def test_another_figure_and_another_baseline(lengths):
+    for figure in ("F1", "calibration error"):
+        lengths.segmented_control(key="lengths_figure").set_value(figure).run()
+        assert not lengths.exception and charts(lengths)[0]["layout"]["yaxis"]["title"]["text"] == figure
+    lengths.selectbox(key="lengths_baseline").set_value("cls").run()
+    assert "imdb-encoder against cls: no difference shown" in said(lengths)
+    assert charts(lengths)[1]["layout"]["yaxis"]["title"]["text"] == "points above cls"
+
+
+def test_ranges_of_equally_many_reviews_and_ones_own(lengths):
+    lengths.segmented_control(key="lengths_ranges").set_value("equally many reviews").run()
+    assert [text.partition("<br>")[2] for text in charts(lengths)[0]["layout"]["xaxis"]["ticktext"]] == ["n = 100"] * 4
+    lengths.segmented_control(key="lengths_ranges").set_value("your own").run()
+    lengths.text_input(key="lengths_edges").set_value("50, 60").run()
+    assert lengths.dataframe[0].value["words"].unique().tolist() == ["1-50", "51-60", "over 60"]
+    lengths.text_input(key="lengths_edges").set_value("60, 50 <b>").run()
+    assert not lengths.exception and not charts(lengths)
+    assert "edges: got '60, 50 <b>', expected one to 11 whole numbers that rise" in said(lengths)
+
+
+def test_one_sentence_reviews_are_a_series_of_their_own(lengths, monkeypatch):
+    short = Reviews(
+        name="s", texts=["good film", "a bad film", "good  film"], labels=[1, 0, 1], label_names=("negative", "positive")
+    )
+    entry = SimpleNamespace(resolve=lambda: lambda: short)
+    monkeypatch.setitem(loaders.SOURCES, "rotten-tomatoes", entry)
+    lengths.multiselect(key="lengths_models").set_value(["imdb-encoder", "cls"]).run()
+    lengths.toggle(key="lengths_short").set_value(True).run()
+    assert not lengths.exception and not lengths.error
+    table = lengths.dataframe[0].value
+    own = table[table["model"].str.endswith("on rotten-tomatoes")]
+    assert own["n"].tolist() == [2, 2, 0, 0, 0, 0, 0, 0]
+    assert [trace["marker"]["symbol"] for trace in charts(lengths)[0]["data"][:4]] == [
+        "circle",
+        "diamond",
+        "circle-open",
+        "diamond-open",
+    ]
+    assert "cls on rotten-tomatoes against imdb-encoder" in said(lengths)
 
 
 def test_models_without_predictions_are_named_and_the_others_drawn(lengths, model_root, tmp_path, monkeypatch):
@@ -80,6 +149,18 @@ def test_models_without_predictions_are_named_and_the_others_drawn(lengths, mode
     assert "predictions" in lengths.error[0].value
     lengths.multiselect(key="lengths_models").set_value([]).run()
     assert lengths.info
+
+
+def test_models_of_other_reviews_are_not_held_against_each_other(lengths, model_root, tmp_path, monkeypatch):
+    shutil.copytree(model_root, tmp_path / "models")
+    stored = tmp_path / "models" / "cls" / "predictions.parquet"
+    small_models.predictions(300).to_parquet(stored)
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "models"))
+    lengths.multiselect(key="lengths_models").set_value(["imdb-encoder", "cls"]).run()
+    assert not lengths.exception and len(charts(lengths)) == 1
+    assert "the test reviews are not the same: 400 and 300, of which both have 300" in said(lengths)
+    table = lengths.dataframe[0].value
+    assert set(table[table["model"] == "cls"]["vs baseline"]) == {"n/a"}
 
 
 def test_without_models_it_says_how_to_train_one(lengths, tmp_path, monkeypatch):
