@@ -24,7 +24,7 @@ class Ablation:
         """`base` with these knobs. ValueError where it has none of them, cannot have them, or has them already."""
         part = getattr(base, self.part)
         knobs = {knob: value for knob, value in self.knobs.items() if hasattr(part, knob)}
-        with self._named():
+        with self.named():
             if not knobs:
                 raise ValueError(f"a {base.model.kind} has no {' or '.join(self.knobs)}; choose another base or ablation")
             variant = replace(base, **{self.part: replace(part, **knobs)})
@@ -33,7 +33,7 @@ class Ablation:
         return variant
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def named(self) -> Iterator[None]:
         """What refuses a knob says which ablation wanted it."""
         try:
             yield
@@ -140,7 +140,8 @@ def pair(base: RunConfig, name: str) -> tuple[RunConfig, RunConfig]:
         training = replace(training, backend="eager")
     if training.precision == "auto" and (other := OTHER_PRECISION.get(ablation.knobs.get("precision", ""))):
         training = replace(training, precision=other)
-    base = replace(base, training=training)
+    with ablation.named():
+        base = replace(base, training=training)
     return base, ablation(base)
 
 

@@ -14,9 +14,12 @@ from core.records import (
     Ceilings,
     CellMeasured,
     EpochFinished,
+    ExperimentStarted,
     Failed,
     Finished,
     Interrupted,
+    MemberFinished,
+    MemberStarted,
     Queued,
     Started,
     StepFinished,
@@ -122,7 +125,9 @@ def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
     said = [
         Queued(ahead=1), Started(device="cpu"), TableRead(notes=["a", "b"]), began, step(0), not_a_number, EPOCH, ceilings,
         cell, finished(), Finished(), Cancelled(), Cancelled(best_epoch=1, model_dir="x"), Interrupted(reason="x"),
-        Failed(reason="x", kind="disk"),
+        Failed(reason="x", kind="disk"), ExperimentStarted(device="cpu", precision="float32", backend=None),
+        MemberStarted(ablation="base", seed=0, run="a/members/b"),
+        MemberFinished(ablation="base", seed=0, fingerprint="b", run="a/members/b", accuracy=0.8, n=9),
     ]  # fmt: skip
     assert {type(event) for event in said} == set(run_folder.EVENTS.values())
     for event in said:
