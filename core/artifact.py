@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.card import card
 from core.config import Architecture, RunConfig
-from core.runs import runs_root
+from core.runs import member_folders, runs_root
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,13 +74,15 @@ def models_root() -> Path:
 
 
 def model_folders(root: Path | None = None) -> dict[str, Path]:
-    """Folders that hold a model, by name: those under `models_root()` and those that runs have made, by the id of the run.
+    """Folders that hold a model, by name: those under `models_root()` and those that runs and members of experiments have made,
+    by their ids.
 
     A root that is given is the only one. Of equal names the one under `models_root()` counts.
     """
     shipped = root or models_root()
     trained = [] if root else sorted(runs_root().glob("*/model"))
     folders = {folder.parent.name: folder for folder in trained} | {folder.name: folder for folder in shipped.glob("*")}
+    folders |= {} if root else {id: folder / "model" for id, folder in member_folders(runs_root()).items()}
     return {name: folder for name, folder in sorted(folders.items()) if (folder / "run.json").is_file()}
 
 

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from core import jobs, run_folder
 from core.config import (
     ClaimConfig,
+    ExperimentConfig,
     RunConfig,
     SweepConfig,
     claim_config_from_json,
+    experiment_config_from_json,
     run_config_from_json,
     sweep_config_from_json,
     to_json,
@@ -45,7 +47,7 @@ FOLLOWED = 32
 """Runs whose events are kept in memory, at most."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
-OF_A_RUN = ("request.json", "config.json", "sweep.json", "claim.json", "events.jsonl", "log.txt", "model")
+OF_A_RUN = ("request.json", "config.json", "sweep.json", "experiment.json", "claim.json", "events.jsonl", "log.txt", "model")
 """One of these at least is in the folder of a run."""
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
 """What `run_folder.new_id` makes."""
@@ -66,7 +68,7 @@ class Run:
     """A run at the moment of reading."""
 
     id: str
-    """The folder's name."""
+    """The folder's name; of a member of an experiment, that of the experiment and its own, with a slash between."""
     folder: Path
     name: str
     """What a person called it; the id where nobody did. Data: never a path, never markup."""
@@ -84,13 +86,21 @@ class Run:
     """What `python -m core` was given; empty where it is not on record."""
     sweep: SweepConfig | None = None
     """What a sweep of measurements was asked; None for every other run."""
+    experiment: ExperimentConfig | None = None
+    """What an experiment was asked; None for every other run."""
     claim: ClaimConfig | None = None
     """The claim that is measured; None for every other run."""
 
     @property
     def is_run(self) -> bool:
-        """False for a model whose run is not here: it has no events and no log, and is not renamed, stopped or deleted."""
-        return self.model != self.folder
+        """False for what is not renamed, stopped or deleted by itself: a member of an experiment, and a model whose run is not
+        here, which has no events and no log."""
+        return "/" not in self.id
+
+    @property
+    def is_training(self) -> bool:
+        """Whether it is a run that trains one model."""
+        return self.is_run and self.sweep is None and self.experiment is None and self.claim is None
 
     @property
     def command(self) -> str | None:
@@ -105,7 +115,7 @@ class Run:
     @property
     def can_resume(self) -> bool:
         """Whether it is over without having come to its end, and its command can be given again."""
-        known = any(asked is not None for asked in (self.config, self.sweep, self.claim))
+        known = any(asked is not None for asked in (self.config, self.sweep, self.experiment, self.claim))
         return self.is_run and known and bool(self.argv) and self.state in ("interrupted", "cancelled", "failed")
 
     @cached_property
@@ -184,9 +194,10 @@ def new_folder() -> Path:
 
 def find(id: str, root: Path | None = None) -> Path:
     """The folder of a run. ValueError if there is none of that id, whatever the id is made of."""
-    folders = {folder.name: folder for folder in _folders(root or runs_root())}
+    root = root or runs_root()
+    folders = {folder.name: folder for folder in _folders(root)}
     if id not in folders:
-        raise ValueError(f"there is no run {id!r} in {root or runs_root()}; `python -m core jobs list` names those that are")
+        raise ValueError(f"there is no run {id!r} in {root}; `python -m core jobs list` names those that are")
     return folders[id]
 
 
@@ -196,6 +207,17 @@ def all_runs(root: Path | None = None) -> list[Run]:
     return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
 
 
+def members(root: Path | None = None) -> list[Run]:
+    """The trainings of all experiments that have made a model; they come and go with their experiment."""
+    found = [_read(folder, id) for id, folder in member_folders(root or runs_root()).items()]
+    return [run for run in found if run is not None and run.model is not None]
+
+
+def member_folders(root: Path) -> dict[str, Path]:
+    """The folder of each member of an experiment, by its id."""
+    return {f"{of.name}/{place.name}": place for of in _folders(root) for place in sorted(of.glob(f"{run_folder.MEMBERS}/*"))}
+
+
 def alive(root: Path | None = None) -> list[Run]:
     """The runs whose processes live, in the order in which they get their device; no more of the others is read."""
     living = [folder for folder in sorted(_folders(root or runs_root())) if run_folder.is_alive(folder)]
@@ -203,8 +225,8 @@ def alive(root: Path | None = None) -> list[Run]:
 
 
 def read(id: str, root: Path | None = None) -> Run:
-    """One run. ValueError if there is none of that id."""
-    run = _read(find(id, root))
+    """One run, or a member of an experiment. ValueError if there is none of that id."""
+    run = _read(member_folders(root or runs_root()).get(id) or find(id, root), id)
     if run is None:
         raise ValueError(f"the run {id!r} has just been deleted")
     return run
@@ -232,7 +254,9 @@ def read_model(folder: Path) -> Run:
 
 def names(root: Path | None = None) -> dict[str, str]:
     """What each run is called, by id."""
-    return {folder.name: _name(folder, []) for folder in _folders(root or runs_root())}
+    root = root or runs_root()
+    folders = {folder.name: folder for folder in _folders(root)} | member_folders(root)
+    return {id: _name(folder, []) for id, folder in folders.items()}
 
 
 def titles(names: Mapping[str, str]) -> dict[str, str]:
@@ -246,7 +270,7 @@ def _title(id: str, name: str) -> str:
     short = name if len(name) <= TITLE_LENGTH else f"{name[: TITLE_LENGTH - 1]}…"
     if name == id.rpartition("/")[2]:
         return short
-    given = GIVEN_ID.fullmatch(id)
+    given = GIVEN_ID.fullmatch(id.partition("/")[0])
     return f"{short} · {given[1] if given else id}"
 
 
@@ -340,7 +364,7 @@ def _folders(root: Path) -> list[Path]:
     return [folder for folder in root.glob("*") if folder.is_dir() and not folder.name.startswith(".")]
 
 
-def _read(folder: Path) -> Run | None:
+def _read(folder: Path, id: str | None = None) -> Run | None:
     """None for a folder that is no run, or that has been moved away meanwhile."""
     if not any((folder / name).exists() for name in OF_A_RUN):
         return None
@@ -351,13 +375,14 @@ def _read(folder: Path) -> Run | None:
     record = _json(model / "run.json", problems)
     try:
         return Run(
-            id=folder.name,
+            id=id or folder.name,
             folder=folder,
             name=name,
             created=_time(request.get("created"), "request.json", folder, problems),
             state=run_folder.state(folder),
             config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
             sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
+            experiment=_parsed(experiment_config_from_json, _json(folder / "experiment.json", problems), problems),
             claim=_parsed(claim_config_from_json, _json(folder / "claim.json", problems), problems),
             model=model if record else None,
             record=record,

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from core import jobs, run_folder, runs
-from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
+from core.artifact import model_folders
+from core.config import BiLSTMArchitecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig, to_json
 from core.records import Failed, Started, TrainingFinished
 
 FINISHED = TrainingFinished(
@@ -411,3 +412,47 @@ def test_a_foreign_file_in_the_trash_does_not_matter(tmp_path):
     (tmp_path / ".trash" / ".DS_Store").touch()
     runs.restore("a", tmp_path)
     assert runs.read("a", tmp_path).id == "a"
+
+
+# Experiments
+
+
+@pytest.fixture
+def experiment(tmp_path) -> ExperimentConfig:
+    """One of two members, of which one has a model."""
+    config = ExperimentConfig(ablations=("heads-1",), seeds=(0,))
+    folder = make(tmp_path, "20261130-120000-000000-ab12")
+    (folder / "experiment.json").write_text(json.dumps(to_json(config)))
+    for name, accuracy in (("f1", 0.75), ("f2", None)):
+        place = make(folder / "members", name, RunConfig(), accuracy)
+        (place / "name.json").write_text(json.dumps({"name": f"heads-1, seed {accuracy}"}))
+    return config
+
+
+def test_an_experiment_is_one_run_and_its_members_are_read_beside(tmp_path, experiment):
+    make(tmp_path, "b", RunConfig(), 0.75, minute=1)
+    other, run = runs.all_runs(tmp_path)
+    assert (run.experiment, run.config, run.is_training, other.is_training) == (experiment, None, False, True)
+    assert run.can_resume is (run.state == "failed")
+    (member,) = runs.members(tmp_path)
+    assert (member.id, member.name) == (f"{run.id}/f1", "heads-1, seed 0.75")
+    assert (member.config, member.is_run, member.is_training) == (RunConfig(), False, False)
+    assert member.metrics["validation"]["accuracy"] == 0.75 and member.events == (Started(device="cpu"), FINISHED)
+    assert runs.read(member.id, tmp_path).folder == member.folder == tmp_path / run.id / "members" / "f1"
+    assert runs.titles(runs.names(tmp_path))[member.id] == "heads-1, seed 0.75 · ab12"
+
+
+def test_a_member_comes_and_goes_with_its_experiment(tmp_path, experiment):
+    (member,) = runs.members(tmp_path)
+    for act in (runs.delete, lambda id, root: runs.rename(id, "x", root)):
+        with pytest.raises(ValueError, match="there is no run"):
+            act(member.id, tmp_path)
+    runs.delete(member.id.partition("/")[0], tmp_path)
+    assert runs.members(tmp_path) == [] and list(runs.names(tmp_path)) == []
+
+
+def test_the_models_of_members_are_found_by_their_ids(tmp_path, experiment, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path))
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "none"))
+    (member,) = runs.members(tmp_path)
+    assert model_folders() == {member.id: member.model}
