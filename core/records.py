@@ -367,6 +367,8 @@ class CellMeasured(Cell):
     """Seconds of one run; None if it could not be measured."""
     spread_s: float | None
     """From the fastest run to the slowest, seconds."""
+    attention_s: float | None = None
+    """Seconds of attention alone, in all layers of one run; None where there is none."""
     others: float | None = None
     """Share of the machine's CPU time that other processes had meanwhile, from 0 to 1; None where the system does not say."""
     elapsed_s: float | None = None

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 
 import torch
 
-from core.measure.cells import asked, hardware_of, synchronize
-from core.measure.operators import BYTES
+from core.measure.cells import asked, hardware_of, multiplied, synchronize
 from core.records import Ceilings, Cell
 
-GEMM_SIZE = 2048
-"""Rows and columns of the matrices whose product stands for all products."""
+GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
+"""Rows and columns of the matrices whose product stands for all products: as many as keep a device busy."""
 COPIED_BYTES = 2**28
 """More than a cache holds."""
 REPEATS = 9
@@ -23,14 +22,14 @@ def measure(cell: Cell) -> Ceilings:
     """The rates that a cell's device reaches in products of its format, and in copying. ValueError without the device."""
     if cell.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device: got 'cuda', but PyTorch finds no GPU here; use 'cpu'")
-    numbers = torch.bfloat16 if BYTES[cell.dtype] == 2 else torch.float32
-    a, b = (torch.ones(GEMM_SIZE, GEMM_SIZE, dtype=numbers, device=cell.device) for _ in range(2))
+    size = GEMM_SIZE[cell.device]
+    a, b = (torch.ones(size, size, dtype=multiplied(cell), device=cell.device) for _ in range(2))
     source = torch.ones(COPIED_BYTES, dtype=torch.uint8, device=cell.device)
     target = torch.ones_like(source)
     return Ceilings(
         device=cell.device,
         dtype=cell.dtype,
-        operations_per_s=2 * GEMM_SIZE**3 / _seconds(cell, lambda: a @ b),
+        operations_per_s=2 * size**3 / _seconds(cell, lambda: a @ b),
         bytes_per_s=2 * COPIED_BYTES / _seconds(cell, lambda: target.copy_(source)),
         hardware=hardware_of(cell),
         date=f"{datetime.now(UTC):%Y-%m-%d}",

@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from core.attention.masks import AttentionMask
 from core.config import BiLSTMArchitecture, EncoderArchitecture
 from core.networks.bilstm import BiLSTM, BothDirections, mirrored
-from core.networks.blocks import EncoderLayer, attention_function
+from core.networks.blocks import EncoderLayer, attention_function, split_heads
 from core.networks.encoder import Encoder
 from core.positional.base import PositionalEncoding
 from core.records import STEP_VOCABULARY, Cell
@@ -134,6 +134,37 @@ def made(cell: Cell, module: Callable[[Cell], nn.Module]) -> nn.Module:
 
 def _autocast(cell: Cell) -> torch.autocast:
     return torch.autocast(cell.device, torch.bfloat16, enabled=cell.dtype == "mixed")
+
+
+def prepare_attention(cell: Cell) -> Callable[[], None] | None:
+    """What runs attention alone as often as a run of the cell does, on queries, keys and values that lie as a layer's do.
+
+    None for a network without attention kernels.
+    """
+    if cell.backend is None:
+        return None
+    attend, training = attention_function(cell.backend, weights=False), cell.what != "forward"
+    shape, made = (cell.batch, cell.length, 3 * cell.n_heads * cell.d_head), dict(dtype=multiplied(cell), device=cell.device)
+    q, k, v = (x.detach().requires_grad_(training) for x in split_heads(torch.randn(shape, **made), cell.n_heads))
+    gradient = torch.randn_like(q.transpose(1, 2), memory_format=torch.contiguous_format).transpose(1, 2)
+
+    @torch.no_grad
+    def forward() -> None:
+        attend(q, k, v, AttentionMask())
+
+    def run() -> None:
+        for _ in range(cell.n_layers):
+            if not training or cell.checkpointing:
+                forward()
+            if training:
+                torch.autograd.grad(attend(q, k, v, AttentionMask())[0], (q, k, v), gradient)
+
+    return run
+
+
+def multiplied(cell: Cell) -> torch.dtype:
+    """The format of numbers in the cell's products."""
+    return torch.bfloat16 if cell.dtype == "mixed" else DTYPES[cell.dtype]
 
 
 def _forward(cell: Cell, layers: nn.Module, x: Tensor) -> None:

@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from core.measure.cells import asked, circumstances, prepare, synchronize
+from core.measure.cells import asked, circumstances, prepare, prepare_attention, synchronize
 from core.measure.others import watch
 from core.records import Cell
 
@@ -17,22 +17,30 @@ ENOUGH_S = 0.5
 
 
 def measure(cell: Cell) -> dict[str, float | int | str | None]:
-    """Median, spread and number of the runs in seconds, what others used meanwhile, the operator that ran, and on what."""
-    run = prepare(cell)
-    for _ in range(WARM_UPS):
-        run()
+    """Median, spread and number of the runs in seconds, and the median of attention alone; what others used meanwhile, the
+    operator that ran, and on what."""
+    run, attention = prepare(cell), prepare_attention(cell)
     others, start = watch(), time.perf_counter()
-    seconds: list[float] = []
-    while len(seconds) < REPEATS[0] or (len(seconds) < REPEATS[1] and sum(seconds) < ENOUGH_S):
-        seconds.append(_timed(cell, run))
+    seconds = _times(cell, run)
+    attention_s = None if attention is None else statistics.median(_times(cell, attention))
     while time.perf_counter() - start < ENOUGH_S:
         run()
     return {
         "median_s": statistics.median(seconds),
         "spread_s": max(seconds) - min(seconds),
+        "attention_s": attention_s,
         "others": others(),
         "n_repeats": len(seconds),
     } | circumstances(cell, run)
+
+
+def _times(cell: Cell, run: Callable[[], None]) -> list[float]:
+    for _ in range(WARM_UPS):
+        run()
+    seconds: list[float] = []
+    while len(seconds) < REPEATS[0] or (len(seconds) < REPEATS[1] and sum(seconds) < ENOUGH_S):
+        seconds.append(_timed(cell, run))
+    return seconds
 
 
 def _timed(cell: Cell, run: Callable[[], None]) -> float:

@@ -18,7 +18,7 @@ from core.records import Cancelled, Ceilings, Cell, CellMeasured, Event
 
 NOTHING: dict[str, Any] = {
     "peak_bytes": None, "source": None, "live_bytes": None, "reserved_bytes": None,
-    "median_s": None, "spread_s": None, "others": None, "n_repeats": 0, "kernel": None, "hardware": None,
+    "median_s": None, "spread_s": None, "attention_s": None, "others": None, "n_repeats": 0, "kernel": None, "hardware": None,
 }  # fmt: skip
 KINDS = ("memory", "speed")
 MOST_BILSTM_LAYERS = 2
@@ -28,7 +28,7 @@ START_S = 3.0
 """Seconds until a process has imported PyTorch."""
 POSSIBLE = {
     "peak_bytes": (1, 2**50), "live_bytes": (0, 2**50), "reserved_bytes": (0, 2**50), "n_repeats": (0, 10**6),
-    "median_s": (1e-9, 1e6), "spread_s": (0.0, 1e6), "others": (0.0, 1.0), "elapsed_s": (0.0, 1e6),
+    "median_s": (1e-9, 1e6), "spread_s": (0.0, 1e6), "attention_s": (1e-9, 1e6), "others": (0.0, 1.0), "elapsed_s": (0.0, 1e6),
 }  # fmt: skip
 """From where to where a figure can lie, on any machine: others stand in a file that was damaged or written by hand."""
 MOST_A_SECOND = 1e20

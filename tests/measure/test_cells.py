@@ -3,8 +3,9 @@ import torch
 from torch.nn.functional import cross_entropy as entropy
 
 from core.measure import cells
-from core.measure.cells import EncoderLayers, circumstances, kernel_operator, made, prepare
+from core.measure.cells import EncoderLayers, circumstances, kernel_operator, made, prepare, prepare_attention
 from core.measure.live_bytes import peak_of
+from core.networks import encoder
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -97,6 +98,38 @@ def test_activations_computed_again_give_the_same_gradients(cell, backend):
         layers(torch.randn(3, 40, 16, requires_grad=True)).sum().backward()
         found.append(torch.cat([p.grad.flatten() for p in layers.parameters()]))
     assert torch.equal(*found) and found[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "mixed"])
+@pytest.mark.parametrize("what", ["forward", "backward", "step"])
+def test_attention_alone_is_what_the_layers_ask_of_their_kernel(cell, what, dtype, monkeypatch):
+    """The same queries, keys and values by size, place in memory and format, as often; gradients come where there are any."""
+    asked: list[tuple] = []
+
+    def attend(q, k, v, *_):
+        out = q * k * v
+        if out.requires_grad:
+            out.register_hook(lambda gradient: asked.append((gradient.shape, gradient.stride(), gradient.dtype)))
+        asked.append(tuple((x.shape, x.stride(), x.dtype) for x in (q, k, v)))
+        return out, None
+
+    for module in (cells, encoder):
+        monkeypatch.setattr(module, "attention_function", lambda *_, **__: attend)
+    of = cell(what=what, dtype=dtype, n_layers=3)
+    prepare(of)()
+    in_layers = asked.copy()
+    asked.clear()
+    prepare_attention(of)()
+    assert sorted(map(str, asked)) == sorted(map(str, in_layers)) and len(asked) == (3 if what == "forward" else 6)
+    assert prepare_attention(cell(network="bilstm", backend=None)) is None
+
+
+def test_attention_alone_is_computed_again_where_its_layer_is(cell, monkeypatch):
+    asked: list[bool] = []
+    real = cells.attention_function("sdpa", weights=False)
+    monkeypatch.setattr(cells, "attention_function", lambda *_, **__: lambda *given: asked.append(True) or real(*given))
+    prepare_attention(cell(backend="sdpa", checkpointing=True))()
+    assert len(asked) == 2 * 2
 
 
 def test_a_gpu_that_is_not_there_is_refused(cell, monkeypatch):

@@ -58,6 +58,7 @@ def test_a_cell_too_small_to_be_seen_has_no_figure(cell):
 
 def test_time_is_a_median_of_at_least_five_runs(cell):
     found = in_process("speed", cell(backend="sdpa"))
+    assert found["attention_s"] > 0
     assert 0 < found["median_s"] < 5 and found["spread_s"] >= 0 and 5 <= found["n_repeats"] <= 50
     assert "flash" in found["kernel"] and (found["others"] is None or 0 <= found["others"] <= 1)
 
