@@ -15,7 +15,7 @@ from core.figures import report
 from core.figures.frame import projected
 from core.figures.memory import UNITS, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.figures.roofline import roofline
-from core.measure.operators import TILE
+from core.measure.kernels import TILE
 from core.measure.sweep import reached
 from core.records import CellMeasured
 from core.runs import Run

@@ -3,60 +3,13 @@
 `tests/measure` holds what comes of them to counted bytes.
 """
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from core.measure.kernels import KERNELS
+from core.measure.sizes import Sizes
 from core.measure.tape import Op
-from core.records import Cell
 
-BYTES = {"float32": 4, "bfloat16": 2, "mixed": 2}
-"""Of a number in a product."""
-TILE = 256
-"""Queries and keys of a tile of chunked attention."""
-WEIGHTS, ATTENTION = "weights", "attention weights kept"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """What the operators of a cell are counted in."""
-
-    batch: int
-    tokens: int
-    """B T."""
-    rows: int
-    """B H T."""
-    training: bool
-    length: int
-    d_model: int
-    d_head: int
-    d_ff: int
-    dropout: bool
-    item: int
-    """Bytes of a number in a product."""
-    stored: int
-    """Bytes of a weight, and of what one layer hands to the next."""
-    copies: bool
-    """Whether a batched product copies q, k and v, since heads of several reviews do not lie evenly in memory."""
-
-    @classmethod
-    def of(cls, cell: Cell, d_ff: int | None, dropout: bool) -> "Sizes":
-        return cls(
-            d_ff=d_ff or 4 * cell.n_heads * cell.d_head, dropout=dropout,
-            batch=cell.batch, tokens=cell.batch * cell.length, rows=cell.batch * cell.n_heads * cell.length,
-            length=cell.length, training=cell.what != "forward", d_model=cell.n_heads * cell.d_head, d_head=cell.d_head,
-            item=BYTES[cell.dtype], stored=4 if cell.dtype == "mixed" else BYTES[cell.dtype],
-            copies=cell.batch > 1 and cell.n_heads > 1,
-        )  # fmt: skip
-
-    @property
-    def x(self) -> int:
-        """An activation of every token, in a product."""
-        return self.tokens * self.d_model * self.item
-
-    @property
-    def handed(self) -> int:
-        """An activation of every token, between layers."""
-        return self.tokens * self.d_model * self.stored
+WEIGHTS = "weights"
 
 
 def _linear(s: Sizes, given: str, made: str, n_in: int, n_out: int, given_item: int) -> Iterator[Op]:
@@ -74,10 +27,6 @@ def _linear(s: Sizes, given: str, made: str, n_in: int, n_out: int, given_item: 
     yield Op(reads=(half, weight), makes={made: s.tokens * n_out * s.item}, keeps=(half, weight))
 
 
-Attention = Generator[Op, None, str]
-"""The operators between q, k, v and the heads side by side; gives the name of the heads' output."""
-
-
 def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
     """`core.networks.blocks.EncoderLayer` number n with post-norm and ReLU: from `x{n}` to `x{n + 1}`."""
     x, qkv, merged, attended, summed, normed = (f"{name}{n}" for name in ("x", "qkv", "merged", "attended", "summed", "normed"))
@@ -87,8 +36,7 @@ def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
     q, k, v = names = tuple(f"{name}{n}" for name in "qkv")
     yield Op(reads=(qkv,), makes={f"parted{n}": 3 * s.x}, view=True)
     yield Op(reads=(f"parted{n}",), makes=dict.fromkeys(names, s.x), view=True)
-    attention = {"eager": _written_out, "chunked": _by_tiles}.get(backend, _fused)
-    heads = yield from attention(s, n, merged)
+    heads = yield from KERNELS[backend](s, n, merged)
     yield from _linear(s, merged, attended, s.d_model, s.d_model, s.item)
     yield Op(holds=(qkv, heads))
     yield Op(reads=(x, attended), makes={summed: s.handed}, passes=True)
@@ -107,51 +55,6 @@ def encoder_layer(backend: str, s: Sizes, n: int) -> Iterator[Op]:
         reads=(total,), makes={f"x{n + 1}": s.handed, f"last statistics{n}": statistics},
         keeps=(total, f"last statistics{n}"), holds=(x, attended), parameters=2 * s.d_model * s.stored,
     )  # fmt: skip
-
-
-def _written_out(s: Sizes, n: int, merged: str) -> Attention:
-    """`core.attention.eager`: scores, softmax and weights as matrices of T x T."""
-    q, k, v, scaled, logits, weights, heads = (f"{name}{n}" for name in ("q", "k", "v", "scaled", "logits", "weights", "heads"))
-    scores = s.rows * s.length * s.item
-    yield Op(reads=(q,), makes={scaled: s.x})
-    queries = yield from _even(s, scaled)
-    keys = yield from _even(s, k)
-    yield Op(reads=(queries, keys), makes={logits: scores}, keeps=(queries, keys), holds=(scaled,))
-    yield Op(reads=(logits,), makes={weights: scores}, keeps=(weights,), part=ATTENTION)
-    values = yield from _even(s, v)
-    yield Op(reads=(weights, values), makes={heads: s.x}, keeps=(weights, values), back=s.x if s.copies else 0)
-    yield Op(reads=(heads,), makes={merged: s.x}, passes=True)
-    return heads
-
-
-def _even(s: Sizes, name: str) -> Generator[Op, None, str]:
-    """What a batched product reads: the same, or a copy of it."""
-    if s.copies:
-        yield Op(reads=(name,), makes={f"{name} in a row": s.x}, passes=True)
-        return f"{name} in a row"
-    return name
-
-
-def _by_tiles(s: Sizes, n: int, merged: str) -> Attention:
-    """`core.attention.chunked`: float32 tiles, one after the other, and sums of gradients in float32."""
-    q, k, v, rows = (f"{name}{n}" for name in ("q", "k", "v", "row sums"))
-    in_tile = s.rows // s.length * min(s.length, TILE) * 4
-    tile, strip = in_tile * min(s.length, TILE), in_tile * s.d_head
-    wide = 0 if s.item == 4 else 1
-    forward = tile + (2 + 2 * s.copies + 2 * wide) * strip + 4 * in_tile
-    sums = wide * 3 * s.rows * s.d_head * 4
-    yield Op(
-        reads=(q, k, v), makes={merged: s.x, rows: 4 * s.rows}, keeps=(q, k, v, merged, rows), scratch=forward,
-        back=sums + max(2 * tile + (1 + s.copies + 4 * wide) * strip - wide * 3 * s.x, 0),
-    )  # fmt: skip
-    return merged
-
-
-def _fused(s: Sizes, n: int, merged: str) -> Attention:
-    """PyTorch's flash kernels, which keep a number for each row in place of its weights."""
-    q, k, v, rows = (f"{name}{n}" for name in ("q", "k", "v", "row sums"))
-    yield Op(reads=(q, k, v), makes={merged: s.x, rows: 4 * s.rows}, keeps=(q, k, v, merged, rows))
-    return merged
 
 
 def bilstm_layer(s: Sizes, n: int) -> Iterator[Op]:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from core.measure.operators import WEIGHTS, Sizes, bilstm_layer, encoder_layer
+from core.measure.kernels import EVEN, KERNELS
+from core.measure.operators import WEIGHTS, bilstm_layer, encoder_layer
+from core.measure.sizes import Sizes
 from core.measure.tape import Op, Segment, Tape
 from core.records import STEP_VOCABULARY, Cell
 
-FLASH = ("sdpa", "sdpa-flash", "sdpa-efficient")
-"""Backends that keep a number for each row, and whose own working memory is not worth counting."""
 OPTIMISER, INPUT = "optimiser", "input"
 N_CLASSES = 2
 
@@ -42,14 +42,13 @@ def breakdown(cell: Cell, network: Network | None = None) -> dict[str, int] | No
 
 
 def not_understood(cell: Cell) -> str | None:
-    """Why the peak of a cell is not predicted, without full stop; None if it is.
-
-    Understood are the encoder on written-out, flash and chunked attention, and the BiLSTM on a CPU.
-    """
-    if cell.network == "encoder" and cell.backend not in ("eager", "chunked", *FLASH):
-        return f"not predicted: how much working memory {cell.backend} takes is not known here"
+    """Why the peak of a cell is not predicted, without full stop; None if it is."""
     if cell.network == "bilstm" and cell.device != "cpu":
-        return f"not predicted: how much working memory an LSTM takes on {cell.device} is not known here"
+        return "no prediction: cuDNN says only when it runs what it keeps of an LSTM and works in"
+    if cell.backend is not None and cell.backend not in KERNELS:
+        return f"no prediction: {cell.backend} says only when it runs how much working memory it takes"
+    if cell.device != "cpu" and cell.backend in EVEN and cell.d_head % 8:
+        return f"no prediction: {cell.backend} copies heads of {cell.d_head} to make their size a multiple of 8 on a GPU"
     return None
 
 

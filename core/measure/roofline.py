@@ -5,7 +5,8 @@ The roofline of doi:10.1145/1498765.1498785; `core.measure.ceilings` measures it
 
 from dataclasses import dataclass
 
-from core.measure.operators import BYTES, TILE
+from core.measure.kernels import TILE
+from core.measure.sizes import BYTES
 from core.records import Ceilings, Cell
 
 WRITTEN_OUT = ("eager", "sdpa-math")

@@ -3,12 +3,15 @@
 import itertools
 
 import pytest
+from torch.profiler import ProfilerActivity, profile
 
 from core.attention import chunked
-from core.measure import cells, operators, predict
+from core.catalog import BACKENDS as CATALOGUE
+from core.measure import cells, kernels, predict
 from core.measure.cells import prepare
 from core.measure.live_bytes import peak_of
-from core.measure.predict import breakdown, peak_bytes
+from core.measure.predict import Network, breakdown, not_understood, peak_bytes
+from core.measure.sizes import Sizes
 
 SHAPES = {  # reviews, tokens, heads, size of a head, layers
     "scores matter": (2, 200, 3, 8, 2),
@@ -52,6 +55,68 @@ def test_prediction_is_what_is_counted_when_activations_are_computed_again(cell,
     assert peak_bytes(again) < peak_bytes(kept)
 
 
+def allocated(run) -> int:
+    """The most bytes that PyTorch's allocator had given out at once while `run` ran, also to what kernels make inside."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        run()
+    events = [event for event in found.profiler.kineto_results.events() if event.name() == "[memory]"]
+    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    return max(itertools.accumulate(changes))
+
+
+@pytest.mark.parametrize("shape", ["scores matter", "one review", "activations matter"])
+@pytest.mark.parametrize("what", ["forward", "backward", "step"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_pytorch_composes_itself_is_predicted_with_what_its_softmax_makes_inside(cell, dtype, what, shape):
+    asked = shaped(cell, shape, backend="sdpa-math", dtype=dtype, what=what)
+    assert peak_bytes(asked) == pytest.approx(allocated(lambda: prepare(asked)()), rel=0.01)
+
+
+BY_HAND = {  # of 3 reviews of 200 tokens with 2 heads of 40: tiles of 128 or 64 tokens, heads of whole 32 or 64 numbers
+    ("sdpa-flash", "bfloat16"): 4 * 6 * 256 * (64 + 1),
+    ("varlen", "bfloat16"): 4 * 6 * (200 + 128) * (64 + 1),
+    ("sdpa-efficient", "bfloat16"): 4 * 6 * (200 + 256 * 64),
+    ("sdpa-efficient", "float32"): 4 * 6 * (200 + 256 * 64),
+    ("flex", "bfloat16"): 4 * 6 * 200,
+}
+
+
+@pytest.mark.parametrize(("backend", "dtype"), BY_HAND)
+def test_what_a_fused_kernel_asks_for_on_a_gpu_by_hand(cell, backend, dtype):
+    s = Sizes.of(cell(length=200, d_head=40, dtype=dtype, device="cuda"), None, dropout=False)
+    assert kernels.WORKING_MEMORY[backend](s) == BY_HAND[backend, dtype]
+
+
+def test_large_heads_add_up_keys_and_values_too_and_a_product_may_be_larger_than_what_is_added_up(cell):
+    wide = dict(length=200, d_head=160, device="cuda")
+    half, full = (Sizes.of(cell(dtype=dtype, **wide), None, dropout=False) for dtype in ("bfloat16", "float32"))
+    efficient = kernels.WORKING_MEMORY["sdpa-efficient"]
+    assert efficient(half) == 4 * 6 * (200 + 256 * 192 + 2 * 4 * 64 * 256)  # keys in 4 splits of 64
+    assert efficient(full) == 4 * 6 * (200 + 256 * 192)
+    even = Sizes.of(cell(length=256, d_head=64, device="cuda"), None, dropout=False)
+    assert efficient(even) == 4 * 6 * 256 + even.x == 4 * 6 * (256 + 256 * 64)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kernel"), [("float32", "sdpa-efficient"), ("bfloat16", "sdpa-flash"), ("mixed", "sdpa-flash")]
+)
+def test_pytorchs_own_choice_on_a_gpu_is_predicted_as_the_kernel_that_it_takes(cell, dtype, kernel):
+    chosen, named = (peak_bytes(cell(backend=name, dtype=dtype, device="cuda")) for name in ("sdpa", kernel))
+    assert chosen == named
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "sdpa-flash", "varlen", "flex"])
+def test_a_gpu_works_in_more_than_a_cpu_where_its_kernel_says_so(cell, backend):
+    """With no feed-forward to speak of, attention's backward is where a layer needs most."""
+    shape, narrow = dict(backend=backend, dtype="bfloat16", n_layers=1, d_head=32, length=256), Network(d_ff=8)
+    there, here = (peak_bytes(cell(device=device, **shape), narrow) for device in ("cuda", "cpu"))
+    assert there - here == kernels.WORKING_MEMORY[kernels.fused_kernel(backend, sizes(cell, shape))](sizes(cell, shape))
+
+
+def sizes(cell, shape: dict) -> Sizes:
+    return Sizes.of(cell(device="cuda", **shape), 8, dropout=False)
+
+
 @pytest.mark.parametrize("what", ["forward", "backward", "step"])
 def test_parts_are_named_and_sum_to_the_whole(cell, what):
     parts = breakdown(cell(what=what, length=200))
@@ -89,8 +154,23 @@ def test_written_out_attention_keeps_a_weight_for_each_pair_and_flash_a_number_f
 
 
 def test_tiles_are_as_large_as_they_are_taken_for():
-    assert operators.TILE == chunked.TILE
+    assert kernels.TILE == chunked.TILE
 
 
-def test_a_backend_that_is_not_understood_has_no_prediction(cell):
-    assert peak_bytes(cell(backend="flex")) is None
+@pytest.mark.parametrize(
+    ("knobs", "reason"),
+    [
+        (dict(backend="cudnn"), "no prediction: cudnn says only when it runs how much working memory it takes"),
+        (dict(network="bilstm", backend=None), "no prediction: cuDNN says only when it runs what it keeps of an LSTM"),
+        (dict(backend="sdpa", d_head=12), "no prediction: sdpa copies heads of 12 to make their size a multiple of 8"),
+    ],
+)
+def test_what_cannot_be_predicted_on_a_gpu_is_said_by_name(cell, knobs, reason):
+    asked = cell(device="cuda", **knobs)
+    assert peak_bytes(asked) is None and not_understood(asked).startswith(reason)
+
+
+@pytest.mark.parametrize("backend", [name for name in CATALOGUE if name != "cudnn"])
+def test_every_other_kernel_is_predicted_where_it_runs(cell, backend):
+    for device in CATALOGUE[backend].dtypes:
+        assert peak_bytes(cell(backend=backend, device=device, dtype="bfloat16")) > 0

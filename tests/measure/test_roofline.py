@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.measure.operators import TILE
+from core.measure.kernels import TILE
 from core.measure.roofline import Work, attainable_s, attention_work
 from core.records import Ceilings
 

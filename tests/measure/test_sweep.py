@@ -262,8 +262,9 @@ def test_one_cell_needs_no_kernel_to_be_named(quick, capsys, flags, label):
 
 
 def test_a_kernel_without_a_prediction_says_so(quick, capsys):
-    assert main(["measure", "memory", "--backend", "sdpa-math", "--length", "16", "--device", "cpu"]) == 0
-    assert "not predicted: how much working memory sdpa-math takes is not known here" in capsys.readouterr().out
+    command = ["measure", "memory", "--backend", "cudnn", "--length", "16", "--dtype", "bfloat16", "--device", "cuda"]
+    assert main(command) == 0
+    assert "no prediction: cudnn says only when it runs how much working memory it takes" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("share", "says"), [(None, False), (0.1, False), (0.34, True)])
@@ -279,7 +280,8 @@ def test_a_time_from_a_busy_machine_comes_without_a_verdict(quick, capsys, monke
 
 NONSENSE = [
     {"median_s": -5.0}, {"median_s": float("nan")}, {"median_s": float("inf")}, {"spread_s": -1.0}, {"peak_bytes": 10**30},
-    {"peak_bytes": 0}, {"others": 3.0}, {"length": 0}, {"length": 17}, {"n_heads": 0}, {"device": "toaster"},
+    {"peak_bytes": 0}, {"attention_s": 0.0}, {"others": 3.0}, {"length": 0}, {"length": 17}, {"n_heads": 0},
+    {"device": "toaster"},
 ]  # fmt: skip
 
 

@@ -168,10 +168,10 @@ def test_the_table_has_every_cell_and_says_why_a_figure_is_missing():
 
 
 def test_the_table_says_what_is_not_predicted():
-    odd = replace(CONFIG, backends=("sdpa-math",), lengths=(128,))
-    of = CellMeasured(**(vars(ALL[0]) | {"backend": "sdpa-math"}))
+    odd = replace(CONFIG, backends=("cudnn",), lengths=(128,))
+    of = CellMeasured(**(vars(ALL[0]) | {"backend": "cudnn"}))
     for measured in ([of], []):
-        assert "not predicted: how much working memory sdpa-math takes" in memory.table(odd, measured, "")["remarks"].iloc[0]
+        assert "no prediction: cudnn says only when it runs" in memory.table(odd, measured, "")["remarks"].iloc[0]
 
 
 def test_what_was_measured_on_another_device_stays_there():
