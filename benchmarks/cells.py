@@ -1,71 +1,51 @@
-"""Cells of `core.measure`: peak memory, predicted and measured, with time; and training steps by kernel and batch."""
+"""Cells of `core.measure`: peak memory, predicted and measured; time by length; and training steps by kernel and batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks.suite import Setting
 from core.config import SweepConfig
 from core.measure import sweep
-from core.measure.predict import peak_bytes
-from core.recorded import Column, Table, Value
+from core.measure.tables import in_units, memory_table, time_table
+from core.recorded import Column, Table
 from core.records import Cell, CellMeasured
 
 REVIEWS = 512
 BATCHES = (1, 16, 32)
-LARGE = 2**26
-"""Bytes of a cell from which its prediction is held to its peak."""
+WHAT = ("forward", "backward", "step")
 
 
 def memory(setting: Setting) -> Iterator[Table]:
-    """Table "memory", anew with each length."""
-    cuda = setting.device == "cuda"
-    config = SweepConfig(
-        backends=("eager", "sdpa") if cuda else ("eager", "sdpa", "chunked"),
-        lengths=(1024, 4096) if cuda else (128, 256, 512, 1024, 2048),
-        dtype="bfloat16" if cuda else "float32",
-        device=setting.device,
-    )
-    if setting.quick:
-        config = replace(config, lengths=(512,), backends=("eager",))
-    yield from _growing(memory_table(config, []), sweep.cells(config), config)
+    """Table "memory", anew with each cell."""
+    yield from _growing(_memory_cells(setting), "memory", memory_table)
 
 
-def _growing(empty: Table, cells: Sequence[Cell], config: SweepConfig) -> Iterator[Table]:
+def times(setting: Setting) -> Iterator[Table]:
+    """Table "time by length", anew with each cell."""
+    yield from _growing(sweep.cells(_lengths(setting, cpu=(128, 256, 512, 1024, 2048))), "speed", time_table)
+
+
+def _growing(cells: Sequence[Cell], kind: str, table: Callable[[Sequence[CellMeasured]], Table]) -> Iterator[Table]:
     measured: list[CellMeasured] = []
     for cell in cells:
-        measured.append(sweep.measured(cell))
-        yield memory_table(config, measured)
+        measured.append(sweep.measured(cell, (kind,)))
+        yield table(measured)
 
 
-def memory_table(config: SweepConfig, measured: Iterable[CellMeasured]) -> Table:
-    """The cells measured so far."""
-    return Table(
-        name="memory",
-        caption=(
-            f"One encoder layer of {config.n_heads} heads of {config.d_head}, batch {config.batches[0]}, {config.dtype}, "
-            "forward and backward, each cell in a process of its own. Time is the median, spread the distance from the fastest "
-            "run to the slowest. Predictions are held to peaks of 64 MiB and more."
-        ),
-        columns=(
-            Column(name="backend"), Column(name="length", unit="tokens"), Column(name="predicted peak", unit="MiB"),
-            Column(name="measured peak", unit="MiB"), Column(name="prediction off by", unit="%"),
-            Column(name="time", unit="ms"), Column(name="spread", unit="ms"), Column(name="kernel"),
-        ),
-        rows=tuple(_memory_row(each) for each in measured),
-    )  # fmt: skip
+def _memory_cells(setting: Setting) -> list[Cell]:
+    """What the page Memory measures if nothing else is chosen, and longer, in each of the three ways to run it."""
+    config = _lengths(setting, cpu=(128, 256, 512, 1024, 2048, 4096))
+    ways = ("backward",) if setting.quick else ("backward", "step") if setting.device == "cuda" else WHAT
+    return [cell for what in ways for cell in sweep.cells(replace(config, what=what))]
 
 
-def _memory_row(each: CellMeasured) -> tuple[Value, ...]:
-    predicted, peak = peak_bytes(each.cell), each.peak_bytes
-    off = 100 * abs(predicted / peak - 1) if predicted and peak and peak >= LARGE else None
-    return (
-        each.backend, each.length, _in(predicted, 2**20), _in(peak, 2**20), off, _in(each.median_s, 1e-3),
-        _in(each.spread_s, 1e-3), each.why_not or each.kernel,
-    )  # fmt: skip
-
-
-def _in(value: float | None, unit: float) -> float | None:
-    return None if value is None else value / unit
+def _lengths(setting: Setting, cpu: tuple[int, ...]) -> SweepConfig:
+    """On a GPU few lengths, since each cell starts a process."""
+    if setting.quick:
+        return SweepConfig(backends=("eager",), lengths=(512,), device=setting.device)
+    if setting.device == "cuda":
+        return SweepConfig(backends=("eager", "sdpa"), lengths=(1024, 4096), dtype="bfloat16", device="cuda")
+    return SweepConfig(networks=("encoder", "bilstm"), backends=("eager", "sdpa", "chunked"), lengths=cpu, device="cpu")
 
 
 def steps(setting: Setting) -> Iterator[Table]:
@@ -100,8 +80,8 @@ def _step_table(setting: Setting, measured: Iterable[CellMeasured]) -> Table:
             Column(name="kernel"),
         ),
         rows=tuple(
-            (each.network, each.backend, each.batch, each.length, _in(each.median_s, 1e-3), _in(each.spread_s, 1e-3),
-             _in(each.median_s, each.batch / REVIEWS), each.why_not or each.kernel)
+            (each.network, each.backend, each.batch, each.length, in_units(each.median_s, 1e-3), in_units(each.spread_s, 1e-3),
+             in_units(each.median_s, each.batch / REVIEWS), each.why_not or each.kernel)
             for each in measured
         ),
     )  # fmt: skip

@@ -12,6 +12,7 @@ PARTS: dict[str, Part] = {
     "steps": cells.steps,
     "generation": generation.part,
     "memory": cells.memory,
+    "time": cells.times,
     "article-a": tables.article_a,
     "article-d": tables.article_d,
     "pages": pages.part,

@@ -18,6 +18,7 @@ PARTS: dict[str, Part] = {
     "article-a": tables.article_a,
     "article-d": tables.article_d,
     "memory": cells.memory,
+    "time": cells.times,
     "steps": cells.steps,
 }
 DESCRIPTION = """\

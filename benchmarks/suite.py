@@ -51,12 +51,12 @@ Part = Callable[[Setting], Iterable[Table]]
 
 
 def recorded(
-    title: str, command: str, device: str = "cpu", tables: tuple[Table, ...] = (), seed: int | None = None
+    title: str, command: str, device: str = "cpu", tables: tuple[Table, ...] = (), seed: int | None = None, what: str = "this"
 ) -> Recorded:
-    """Results of today, of this machine and these packages; a machine that is at work already is a note."""
+    """Results of today, of this machine and these packages; a machine that is at work already when `what` begins is a note."""
     return Recorded(
         title=title, command=command, hardware=machine(device), date=str(datetime.date.today()), versions=tuple(_versions()),
-        tables=tables, seed=seed, notes=tuple(_busy()),
+        tables=tables, seed=seed, notes=tuple(_busy(what)),
     )  # fmt: skip
 
 
@@ -74,11 +74,11 @@ def _versions() -> Iterable[str]:
             continue
 
 
-def _busy() -> Iterable[str]:
+def _busy(what: str) -> Iterable[str]:
     load = os.getloadavg()[0]
     if load > 0.5:
         cores = hardware("cpu")["cores"]
-        yield f"Other processes used this machine, too: its load was {load:.1f} on {cores} cores when this began."
+        yield f"Other processes used this machine, too: its load was {load:.1f} on {cores} cores when {what} began."
 
 
 def main(title: str, parts: Mapping[str, Part], description: str, device: str, minutes: float) -> None:
@@ -89,7 +89,8 @@ def main(title: str, parts: Mapping[str, Part], description: str, device: str, m
     asked = _arguments(parts, description, device, minutes)
     chosen = _chosen(asked.only, parts)
     setting = Setting(device=asked.device, quick=asked.quick, arrays=asked.arrays, peers=asked.peers)
-    results = recorded(title, _command(setting), setting.device, seed=0)
+    what = "this" if len(chosen) == len(parts) else f"measuring {', '.join(chosen)}"
+    results = recorded(title, _command(setting), setting.device, seed=0, what=what)
     if setting.quick:
         results = replace(results, notes=(*results.notes, QUICK))
     path = Path(asked.out) / file_name(results)

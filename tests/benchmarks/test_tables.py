@@ -1,5 +1,7 @@
 """Tables of cells and of the articles, from figures that are known."""
 
+from itertools import product
+
 import pytest
 
 from benchmarks import cells, tables
@@ -16,7 +18,13 @@ def measured(monkeypatch) -> list:
 
     def measure(cell, kinds=sweep.KINDS):
         asked.append((cell, kinds))
-        found = sweep.NOTHING | {"peak_bytes": round(1.05 * (peak_bytes(cell) or 2**26)), "median_s": 2.0, "spread_s": 0.5}
+        found = sweep.NOTHING | {
+            "peak_bytes": round(1.05 * (peak_bytes(cell) or 2**26)),
+            "median_s": 2.0,
+            "spread_s": 0.5,
+            "others": 0.25,
+        }
+        found["attention_s"] = 0.5 if cell.backend else None
         return CellMeasured(**vars(cell), **found, why_not=None)
 
     monkeypatch.setattr(sweep, "measured", measure)
@@ -29,6 +37,23 @@ def test_steps_are_of_each_kernel_and_batch_and_the_bilstm(measured):
     by_batch = {row[2]: row[6] for row in table.rows}
     assert by_batch == {1: 1024.0, 16: 64.0, 32: 32.0}
     assert {row[:2] for row in table.rows} == {("encoder", name) for name in ("eager", "sdpa", "chunked")} | {("bilstm", None)}
+
+
+def test_memory_is_of_each_kernel_length_and_way_to_run_it_and_takes_no_time(measured):
+    *_, table = cells.memory(Setting())
+    assert all(kinds == ("memory",) for _, kinds in measured) and len(table.rows) == 3 * 6 * 4
+    assert set(zip(table.column("kernel"), table.column("what"), table.column("length"), strict=True)) == set(
+        product(("eager", "sdpa", "chunked", "bilstm"), ("forward", "backward", "step"), (128, 256, 512, 1024, 2048, 4096))
+    )
+    *_, there = cells.memory(Setting(device="cuda"))
+    assert set(there.column("length")) == {1024, 4096}
+
+
+def test_times_are_a_table_of_their_own(measured):
+    *_, table = cells.times(Setting())
+    assert all(kinds == ("speed",) for _, kinds in measured) and set(table.column("what")) == {"backward"}
+    assert table.column("time") == [2000.0] * 5 * 4 and table.column("others used") == [25.0] * 5 * 4
+    assert {row[0]: row[7] for row in table.rows} == {"eager": 500.0, "sdpa": 500.0, "chunked": 500.0, "bilstm": None}
 
 
 def test_predictions_are_held_to_large_peaks_alone(measured):
