@@ -1,4 +1,4 @@
-"""The command line: `python -m core train|evaluate|predict|attend|measure|ablate|jobs`, each with `--help`."""
+"""The command line: `python -m core train|evaluate|predict|attend|measure|ablate|claims|jobs`, each with `--help`."""
 
 import argparse
 import json
@@ -15,6 +15,7 @@ from tqdm import tqdm
 from core import jobs as processes
 from core import run_folder, runs
 from core.ablate import ablate_command
+from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
@@ -264,7 +265,7 @@ def main(argv: Sequence[str]) -> int:
         base = preset(early.parse_known_args(argv)[0].preset)
         verbs = {
             "train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend,
-            "measure": measure, "ablate": ablate_command(base), "jobs": jobs,
+            "measure": measure, "ablate": ablate_command(base), "claims": claims, "jobs": jobs,
         }  # fmt: skip
         with told_to_end():
             tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)
