@@ -9,7 +9,6 @@ from typing import Any
 import streamlit as st
 
 from core import jobs, run_folder, runs
-from core.config import RunConfig, SweepConfig
 from core.disk import writing
 from core.records import Failed, Interrupted, Queued
 from core.runs import Run
@@ -23,7 +22,7 @@ def token(page: str) -> str:
     return st.session_state.setdefault(f"{page}_token", run_folder.new_id())
 
 
-def launch(page: str, id: str, argv: Sequence[str], title: str, config: RunConfig | SweepConfig | None = None) -> None:
+def launch(page: str, id: str, argv: Sequence[str], title: str, config: run_folder.Config | None = None) -> None:
     """Starts the run of that id, if it has not been started yet, and looks at it. `refusal` says why it could not be."""
     folder = runs.runs_root() / id
     try:

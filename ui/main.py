@@ -39,6 +39,12 @@ LENGTHS = st.Page(
     icon=":material/straighten:",
     help="How does accuracy change with the length of a review?",
 )
+CLAIMS = st.Page(
+    "../pages/claims.py",
+    title="Claims",
+    icon=":material/fact_check:",
+    help="What do tutorials claim, and does it hold here?",
+)
 MEMORY = st.Page(
     "../pages/memory.py",
     title="Memory",
@@ -56,7 +62,7 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY]
+pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY, CLAIMS]
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
