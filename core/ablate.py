@@ -13,12 +13,11 @@ import tyro
 from core import experiments
 from core.ablations import ABLATIONS
 from core.config import Architecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig
-from core.curves import last
-from core.experiments import Outcome, gather, left_s, members
+from core.experiments import Outcome, gather, left_s, members, progress
 from core.figures.labels import duration, percent
 from core.jobs import device_of, hold, tell
 from core.presets import PRESETS, flags
-from core.records import Event, ExperimentStarted, MemberFinished
+from core.records import Event, MemberFinished
 from core.run_folder import read_events
 
 WithoutPrefix = tyro.conf.arg(name="")
@@ -84,8 +83,7 @@ def argv(config: ExperimentConfig, preset: str) -> list[str]:
 
 
 def _say(event: MemberFinished, config: ExperimentConfig, said: Sequence[Event]) -> None:
-    done = len({(other.ablation, other.seed) for other in said if isinstance(other, MemberFinished)})
-    n = len(members(config, last(said, ExperimentStarted)))
+    done, n = progress(config, said)
     came = f"failed: {event.why_not}" if event.accuracy is None else f"accuracy {percent(event.accuracy)} of {event.n:,}"
     left = left_s(config, said)
     goes = f", about {duration(left)} left" if left else ""

@@ -6,11 +6,11 @@ An experiment is one run, which trains its members one after the other. No torch
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.ablations import ABLATIONS, pair
 from core.artifact import read_run
@@ -18,6 +18,7 @@ from core.config import ExperimentConfig, RunConfig, to_json
 from core.curves import last
 from core.jobs import Stopped, sentence
 from core.presets import flags, of_kind
+from core.recorded import Column, Table
 from core.records import Cancelled, Event, ExperimentStarted, Failed, MemberFinished, MemberStarted
 from core.run_folder import MEMBERS, append_event, make_folder, state, write_config, write_request
 from core.statistics import Difference, holm, mean_of_seeds, over_seeds, verdict
@@ -235,16 +236,20 @@ class Outcome:
         return "not trained yet" if waits else "no verdict: two seeds of it and of its base are needed to tell it from chance"
 
 
-def gather(config: ExperimentConfig, events: Iterable[Event]) -> list[Outcome]:
+def gather(config: ExperimentConfig, events: Sequence[Event]) -> list[Outcome]:
     """What came of each base and ablation until now, in order. ValueError for an ablation that is unknown here."""
-    events = list(events)
-    found = {(event.ablation, event.seed): event for event in events if isinstance(event, MemberFinished) and _is_sound(event)}
-    arms = dict.fromkeys((member.ablation, member.base) for member in members(config, last(events, ExperimentStarted)))
-    outcomes = [_outcome(name, base, config.seeds, found) for name, base in arms]
-    chances = iter(holm([outcome.difference.p for outcome in outcomes if outcome.difference]))
+    bases = {member.ablation: member.base for member in members(config, last(events, ExperimentStarted))}
+    return outcomes(bases, config.seeds, [event for event in events if isinstance(event, MemberFinished)])
+
+
+def outcomes(bases: Mapping[str, str | None], seeds: Sequence[int], events: Iterable[MemberFinished]) -> list[Outcome]:
+    """The same of members that are on record; `bases` names what each ablation is held against, None for a base."""
+    found = {(event.ablation, event.seed): event for event in events if _is_sound(event)}
+    made = [_outcome(name, base, seeds, found) for name, base in bases.items()]
+    chances = iter(holm([outcome.difference.p for outcome in made if outcome.difference]))
     return [
         replace(outcome, difference=replace(outcome.difference, p=next(chances))) if outcome.difference else outcome
-        for outcome in outcomes
+        for outcome in made
     ]
 
 
@@ -267,15 +272,51 @@ def _outcome(name: str, base: str | None, seeds: Sequence[int], found: Mapping[t
     )  # fmt: skip
 
 
+def progress(config: ExperimentConfig, events: Sequence[Event]) -> tuple[int, int]:
+    """How many members are there, and how many there will be."""
+    every = {(member.ablation, member.seed) for member in members(config, last(events, ExperimentStarted))}
+    return len(every & {(event.ablation, event.seed) for event in events if isinstance(event, MemberFinished)}), len(every)
+
+
 def left_s(config: ExperimentConfig, events: Sequence[Event]) -> float | None:
     """About how many seconds an experiment still takes, at the pace of the members that are there; None before the first."""
-    every = members(config, last(events, ExperimentStarted))
-    done = {(event.ablation, event.seed): event for event in events if isinstance(event, MemberFinished)}
-    took = [event.elapsed_s for event in done.values() if event.elapsed_s]
-    return fmean(took) * sum((member.ablation, member.seed) not in done for member in every) if took else None
+    took = [event.elapsed_s for event in events if isinstance(event, MemberFinished) and event.elapsed_s]
+    done, all_of_them = progress(config, events)
+    return fmean(took) * (all_of_them - done) if took else None
 
 
 def estimated_s(config: ExperimentConfig, seconds: Callable[[RunConfig], float]) -> float:
     """About how many seconds an experiment takes here where nothing is trained yet; `seconds` tells it of a training."""
     once = [member for member in members(config) if member.seed == config.seeds[0]]
     return len(config.seeds) * sum(seconds(member.config) for member in once)
+
+
+# On record
+
+ON_RECORD = (
+    "ablation",
+    "base",
+    "seed",
+    *(knob.name for knob in fields(MemberFinished) if knob.name not in ("ablation", "seed")),
+)
+"""Columns of a table of members."""
+
+
+def as_table(bases: Mapping[str, str | None], events: Iterable[MemberFinished]) -> Table:
+    """The members of an experiment, to be kept in benchmarks/ and read by `from_table`."""
+    rows = [tuple({"base": bases[event.ablation], **asdict(event)}[name] for name in ON_RECORD) for event in events]
+    caption = (
+        "A row for each training: what it was held against, for a base nothing, and what came of it. accuracy and f1 are of "
+        "its n test reviews, shares from 0 to 1; train_s are seconds of training proper, elapsed_s of all; peak_bytes is the "
+        "most memory that the process held meanwhile."
+    )
+    return Table(name="members", caption=caption, columns=tuple(Column(name=name) for name in ON_RECORD), rows=tuple(rows))
+
+
+def from_table(table: Table) -> list[Outcome]:
+    """What came of the members that `as_table` wrote. ValueError for a table that lacks a column."""
+    columns = {name: table.column(name) for name in ON_RECORD}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    bases: dict[str, Any] = {str(row["ablation"]): row.pop("base") for row in rows}
+    events = [MemberFinished(**row) for row in rows]
+    return outcomes(bases, sorted({event.seed for event in events}), events)

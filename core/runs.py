@@ -68,7 +68,7 @@ class Run:
     """A run at the moment of reading."""
 
     id: str
-    """The folder's name; of a member of an experiment, that of the experiment and its own, with a slash between."""
+    """The folder's name; of a member of an experiment, the way to it from the folder of all runs, which has slashes."""
     folder: Path
     name: str
     """What a person called it; the id where nobody did. Data: never a path, never markup."""
@@ -215,7 +215,8 @@ def members(root: Path | None = None) -> list[Run]:
 
 def member_folders(root: Path) -> dict[str, Path]:
     """The folder of each member of an experiment, by its id."""
-    return {f"{of.name}/{place.name}": place for of in _folders(root) for place in sorted(of.glob(f"{run_folder.MEMBERS}/*"))}
+    places = [place for of in _folders(root) for place in sorted(of.glob(f"{run_folder.MEMBERS}/*"))]
+    return {place.relative_to(root).as_posix(): place for place in places}
 
 
 def alive(root: Path | None = None) -> list[Run]:

@@ -15,8 +15,9 @@ if not any(run.is_run for run in found):
 if not found:
     st.stop()
 run_panels.table(found)
-by_id = {run.id: run for run in found}
-titles = compare.titles_of(found)
+offered = found + loaders.members()
+by_id = {run.id: run for run in offered}
+titles = compare.titles_of(offered)
 chosen = [by_id[id] for id in controls.several("Runs to compare", titles, "compare_runs", most=8)]
 if not chosen:
     st.info("Choose the runs to compare, or one to look at, rename, stop or delete.")

@@ -435,7 +435,7 @@ def test_an_experiment_is_one_run_and_its_members_are_read_beside(tmp_path, expe
     assert (run.experiment, run.config, run.is_training, other.is_training) == (experiment, None, False, True)
     assert run.can_resume is (run.state == "failed")
     (member,) = runs.members(tmp_path)
-    assert (member.id, member.name) == (f"{run.id}/f1", "heads-1, seed 0.75")
+    assert (member.id, member.name) == (f"{run.id}/members/f1", "heads-1, seed 0.75")
     assert (member.config, member.is_run, member.is_training) == (RunConfig(), False, False)
     assert member.metrics["validation"]["accuracy"] == 0.75 and member.events == (Started(device="cpu"), FINISHED)
     assert runs.read(member.id, tmp_path).folder == member.folder == tmp_path / run.id / "members" / "f1"

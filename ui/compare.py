@@ -73,7 +73,7 @@ def _more(run: Run) -> list[str]:
 def kind(run: Run) -> str | None:
     """The network in a few words, or what is measured in its place."""
     if run.config is None:
-        return None if run.sweep is None else "a sweep of memory and time"
+        return "a sweep of memory and time" if run.sweep else "ablations with several seeds" if run.experiment else None
     model = run.config.model
     layers = _count(model.n_layers, "layer")
     if isinstance(model, BiLSTMArchitecture):

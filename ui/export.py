@@ -69,7 +69,8 @@ def of_models(names: Sequence[str]) -> list[str]:
 
 
 def _facts(run: Run) -> list[str]:
-    facts = [f"run {run.id}" if run.is_run else "a model that came along", compare.kind(run) or "an unknown network"]
+    origin = "a model that came along" if run.model == run.folder else f"run {run.id}"
+    facts = [origin, compare.kind(run) or "an unknown network"]
     name, sizes = run.recorded("data", "name"), run.recorded("data", "n")
     facts.append(f"data {name or compare.data(run) or 'not on record'}")
     facts += [f"{n:,} {side}" for side, n in sizes.items() if isinstance(n, int)] if isinstance(sizes, dict) else []

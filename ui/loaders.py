@@ -48,9 +48,10 @@ _opening = threading.Lock()
 
 
 def model_names() -> list[str]:
-    """Names of the models that can be opened, the shipped ones first."""
+    """Names of the models that can be opened, the shipped ones first and members of experiments last."""
     names = model_folders()
-    return [name for name in SHIPPED if name in names] + sorted(name for name in names if name not in SHIPPED)
+    others = sorted((name for name in names if name not in SHIPPED), key=lambda name: ("/" in name, name))
+    return [name for name in SHIPPED if name in names] + others
 
 
 def model_titles() -> dict[str, str]:
@@ -70,6 +71,11 @@ def runs() -> list[Run]:
     """Every run and every model that came without one, the newest first, as they are at this moment."""
     found = runs_on_disk.all_runs() + [runs_on_disk.read_model(folder) for folder in model_folders(models_root()).values()]
     return sorted(found, key=lambda run: (run.created, run.id), reverse=True)
+
+
+def members() -> list[Run]:
+    """The trainings of all experiments that have made a model, by experiment, the newest first."""
+    return sorted(runs_on_disk.members(), key=lambda run: (run.id.partition("/")[0], run.name), reverse=True)
 
 
 def curves(run: Run) -> dict[str, Curve]:

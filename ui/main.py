@@ -33,6 +33,12 @@ COMPARE = st.Page(
     icon=":material/compare_arrows:",
     help="Which of these runs is better, and really?",
 )
+ABLATE = st.Page(
+    "../pages/ablate.py",
+    title="Ablate",
+    icon=":material/science:",
+    help="Does it matter? One thing changed at a time, with several seeds.",
+)
 LENGTHS = st.Page(
     "../pages/lengths.py",
     title="Lengths",
@@ -62,7 +68,7 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, LENGTHS, MEMORY, CLAIMS]
+pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, MEMORY, CLAIMS]
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")

@@ -72,13 +72,20 @@ def one(run: Run, title: str) -> None:
         if isinstance(run.last_event, Failed):
             st.error(markdown.sentence(run.last_event.reason), icon=":material/error:")
         if not run.is_run:
-            st.caption("This model came without its run: there is no log of it, and it cannot be renamed or deleted here.")
+            st.caption(markdown.literal(_belongs(run)))
             return
         st.caption(markdown.literal(f"{run.name} in {run.folder}"))
         launching.printed(run)
         _rename(run)
         with panels.refusals():
             _act(run)
+
+
+def _belongs(run: Run) -> str:
+    """Why nothing can be done with it by itself."""
+    if run.model == run.folder:
+        return "This model came without its run: there is no log of it, and it cannot be renamed or deleted here."
+    return f"Trained for the experiment {run.id.partition('/')[0]}, with which it is deleted."
 
 
 def _rename(run: Run) -> None:
@@ -117,7 +124,7 @@ def differences(chosen: Sequence[Run]) -> None:
         st.markdown("No knob differs." if len(chosen) > 1 else "Choose a second run to see what differs.")
     else:
         _wide(knobs, "compare_knobs", 230)
-    unknown = [run for run in chosen if run.config is None and run.sweep is None]
+    unknown = [run for run in chosen if run.config is None and compare.kind(run) is None]
     if unknown:
         titles = compare.titles_of(chosen)
         st.caption(markdown.literal(f"The configuration of {', '.join(titles[run.id] for run in unknown)} is not on record."))

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core import runs
 from core.curves import last
+from core.experiments import progress
 from core.records import StepFinished, TrainingStarted
 from core.runs import Run
 from ui import live, markdown
@@ -22,7 +23,7 @@ def _draw() -> None:
     alive = runs.alive()
     for run in alive:
         if run.state == "running":
-            page = "train" if run.sweep is None else "memory"
+            page = page_of(run)
             st.page_link(
                 f"../pages/{page}.py",
                 label=markdown.literal(_short(run.name)),
@@ -35,11 +36,18 @@ def _draw() -> None:
         st.caption("1 run waits for its turn." if waiting == 1 else f"{waiting} runs wait for their turn.")
 
 
+def page_of(run: Run) -> str:
+    """The page that follows a run of its kind."""
+    return "memory" if run.sweep is not None else "ablate" if run.experiment is not None else "train"
+
+
 def how_far(run: Run) -> str:
     """Where a run that has its device is."""
     started, step = last(run.events, TrainingStarted), last(run.events, StepFinished)
     if run.sweep is not None:
         return "Measuring."
+    if run.experiment is not None:
+        return "{} of {} trained.".format(*progress(run.experiment, run.events))
     if started is None or step is None:
         return "Starting."
     return f"{live.place(step)}, {live.time_left(started, step)}".capitalize()

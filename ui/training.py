@@ -25,7 +25,7 @@ NEW = "/new"
 
 def which(found: Sequence[Run]) -> str | None:
     """The id of the training to look at, None for a new one. The URL holds it, so that it is found again after all."""
-    trainings = {run.id: run.name for run in found if run.is_run and run.sweep is None}
+    trainings = {run.id: run.name for run in found if run.is_training}
     titles = {NEW: "A new training"} | runs.titles(trainings)
     asked = st.query_params.get("train_run")
     if asked and asked not in titles:

@@ -1,0 +1,18 @@
+"""Does it matter? One thing changed at a time, with several seeds."""
+
+import streamlit as st
+
+from ui import experiment_panels, experiments, launching, loaders, panels
+
+st.markdown(
+    "Change one thing of a configuration at a time, train both with several seeds, and see whether it matters.  \n"
+    "A whisker that crosses zero is a difference that chance alone can make."
+)
+id = experiments.which(loaders.runs())
+launching.refusal("ablate")
+with panels.refusals():
+    if id is not None:
+        experiments.follow(id)
+        st.stop()
+    experiments.start(*experiments.choose())
+experiment_panels.on_record()
