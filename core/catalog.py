@@ -231,7 +231,7 @@ EVIDENCE = {
     "integrated_gradients": Method(
         target="core.inspection.evidence:integrated_gradients",
         title="Integrated gradients",
-        summary="The same with the slopes on all the way from padding to the review (arXiv:1703.01365).",
+        summary="Each token's embedding times the mean slope on the way from padding to the review (arXiv:1703.01365).",
         signed=True,
     ),
     "occlusion": Method(

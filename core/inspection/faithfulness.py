@@ -33,9 +33,18 @@ class Areas:
     """Small where the evidence is faithful."""
     insertion: float
     """Large where it is."""
-    random_low: float
-    random_high: float
-    """Of the random orders, the smallest and the largest."""
+    random: Float[np.ndarray, "orders"]
+    """Of each random order."""
+
+    @property
+    def random_low(self) -> float:
+        """The smallest of the random orders."""
+        return float(self.random.min())
+
+    @property
+    def random_high(self) -> float:
+        """The largest of them."""
+        return float(self.random.max())
 
     @property
     def faithful(self) -> bool:
@@ -44,12 +53,17 @@ class Areas:
 
     @property
     def verdict(self) -> str:
-        """The same in words."""
-        if self.faithful:
-            return "better than random"
-        if self.deletion < self.random_low or self.insertion > self.random_high:
-            return f"better than random in {'deletion' if self.deletion < self.random_low else 'insertion'} alone"
-        return "no better than random"
+        """The same in words, of either."""
+        return verdict(deletion=self.deletion < self.random_low, insertion=self.insertion > self.random_high)
+
+
+def verdict(*, deletion: bool, insertion: bool) -> str:
+    """What to say of evidence that is better than random orders in deletion, in insertion, in both or in neither."""
+    if deletion and insertion:
+        return "better than random"
+    if deletion or insertion:
+        return f"better than random in {'deletion' if deletion else 'insertion'} alone"
+    return "no better than random"
 
 
 def faithfulness(model: Reader, found: Evidence, *, remove: bool = False) -> Faithfulness:
@@ -76,12 +90,10 @@ def faithfulness(model: Reader, found: Evidence, *, remove: bool = False) -> Fai
 
 def areas(found: Faithfulness, method: str) -> Areas:
     """The areas of one of its methods."""
-    random = [_area(curve, found.shares) for curve in found.random]
     return Areas(
-        deletion=_area(found.deletion[method], found.shares),
-        insertion=_area(found.reversed[method], found.shares),
-        random_low=min(random),
-        random_high=max(random),
+        deletion=float(np.trapezoid(found.deletion[method], found.shares)),
+        insertion=float(np.trapezoid(found.reversed[method], found.shares)),
+        random=np.trapezoid(found.random, found.shares, axis=1),
     )
 
 
@@ -95,7 +107,3 @@ def _curves(
     inner = scored[2:].reshape(len(orders), -1)
     whole, nothing = (np.full((len(orders), 1), end) for end in scored[:2])
     return np.concatenate([whole, inner, nothing], axis=1)
-
-
-def _area(curve: Float[np.ndarray, "S"], shares: Float[np.ndarray, "S"]) -> float:
-    return float(np.trapezoid(curve, shares))

@@ -15,7 +15,7 @@ from core.inspection.words import ADDED
 
 MOST_GAP = 0.1
 """Of the sum of integrated gradients to what it should be, as a share of it; steps are doubled until it is smaller."""
-FEWEST_STEPS, MOST_STEPS = 32, 1024
+FEWEST_STEPS, MOST_STEPS = 32, 512
 TOKENS_AT_ONCE = 4096
 """In the steps that are computed together: memory then does not grow with them."""
 
