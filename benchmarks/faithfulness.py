@@ -1,0 +1,174 @@
+"""Which evidence can be trusted, and for which model: `python -m benchmarks.faithfulness`.
+
+The curves of `core.inspection.faithfulness` and the agreement of methods, over test reviews of the models that come along.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean, median
+
+import torch
+from tqdm import tqdm
+
+from benchmarks.suite import HERE, ROOT, recorded
+from core.artifact import Model, open_model
+from core.catalog import EVIDENCE
+from core.data.sources.bundled import imdb
+from core.data.splits import split
+from core.inspection.evidence import evidence
+from core.inspection.faithfulness import RANDOM_ORDERS, SEED, STEPS, Areas, areas, faithfulness, verdict
+from core.inspection.gradients import MOST_GAP, MOST_STEPS
+from core.inspection.summary import Agreement, agreements
+from core.recorded import Column, Table, Value, file_name, write
+from core.statistics import mean_of_seeds
+
+MODELS = ("imdb-encoder", "imdb-bilstm")
+REVIEWS = 200
+WRITTEN_EVERY = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was found of one review."""
+
+    model: str
+    areas: dict[str, Areas]
+    completeness_gap: float
+    agreements: list[Agreement]
+
+
+def ask(name: str, text: str) -> Asked:
+    """One review through one model, with every method."""
+    model = _model(name)
+    found = evidence(model, text)
+    curves = faithfulness(model, found)
+    assert found.completeness_gap is not None
+    return Asked(
+        model=name,
+        areas={method: areas(curves, method) for method in found.found},
+        completeness_gap=found.completeness_gap,
+        agreements=agreements(found),
+    )
+
+
+@cache
+def _model(name: str) -> Model:
+    torch.set_num_threads(1)
+    return open_model(ROOT / "models" / name)
+
+
+def tables(found: Sequence[Asked]) -> tuple[Table, ...]:
+    """Of all that was asked until now."""
+    by_model = {name: [one for one in found if one.model == name] for name in MODELS}
+    by_model = {name: own for name, own in by_model.items() if len(own) > 1}
+    return (_faithfulness(by_model), _agreement(by_model), _completeness(by_model))
+
+
+def _faithfulness(by_model: dict[str, list[Asked]]) -> Table:
+    return Table(
+        name="faithfulness",
+        caption=(
+            f"The probability of the predicted class while the words that a model read go in {STEPS} steps, a mask in the "
+            "place of each: the area under its curve, from 0 to 1, as a mean over reviews. Deletion takes those with most "
+            "evidence first, and should be small; insertion leaves them to the last, and should be large; random is the mean "
+            f"of {RANDOM_ORDERS} random orders of each review. A gain is the paired difference to random, with its 95 % "
+            "interval: evidence whose intervals do not lie above 0 is no better than random. The last column counts reviews on "
+            "which it is better than every random order in both."
+        ),
+        columns=(
+            Column(name="model"), Column(name="evidence"), Column(name="reviews"), Column(name="deletion"),
+            Column(name="insertion"), Column(name="random"), *_gain_columns("deletion"), *_gain_columns("insertion"),
+            Column(name="verdict"), Column(name="better than every random order", unit="%"),
+        ),
+        rows=tuple(_row(name, method, [one.areas[method] for one in own])
+                   for name, own in by_model.items() for method in own[0].areas),
+    )  # fmt: skip
+
+
+def _gain_columns(name: str) -> tuple[Column, ...]:
+    return tuple(Column(name=f"gain in {name}{end}") for end in ("", ", from", ", to"))
+
+
+def _row(model: str, method: str, found: list[Areas]) -> tuple[Value, ...]:
+    deletion = mean_of_seeds([float(one.random.mean()) - one.deletion for one in found])
+    insertion = mean_of_seeds([one.insertion - float(one.random.mean()) for one in found])
+    means = (mean(one.deletion for one in found), mean(one.insertion for one in found))
+    return (
+        model, EVIDENCE[method].title, len(found), *means, mean(float(one.random.mean()) for one in found),
+        deletion.value, deletion.low, deletion.high, insertion.value, insertion.low, insertion.high,
+        verdict(deletion=deletion.low > 0, insertion=insertion.low > 0), 100 * mean(one.faithful for one in found),
+    )  # fmt: skip
+
+
+def _agreement(by_model: dict[str, list[Asked]]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for name, own in by_model.items():
+        for pairs in zip(*(one.agreements for one in own), strict=True):
+            taus = [pair.tau for pair in pairs if pair.tau is not None]
+            titles = (EVIDENCE[pairs[0].first].title, EVIDENCE[pairs[0].second].title)
+            rows.append((name, *titles, len(taus), mean(taus) if taus else None, mean(pair.overlap for pair in pairs)))
+    return Table(
+        name="agreement",
+        caption="Kendall's tau of two methods' order of a review's words, whatever their signs, and how many of the five "
+        "strongest words of one are among those of the other: means over reviews.",
+        columns=tuple(Column(name=name) for name in ("model", "first", "second", "reviews", "tau", "overlap of five")),
+        rows=tuple(rows),
+    )
+
+
+def _completeness(by_model: dict[str, list[Asked]]) -> Table:
+    gaps = {name: [one.completeness_gap for one in own] for name, own in by_model.items()}
+    return Table(
+        name="completeness",
+        caption="Integrated gradients: how far their sum is from what it should be, f(review) - f(padding) in log-odds, as a "
+        f"share of that. Steps are doubled until it is under {MOST_GAP:.0%}, up to {MOST_STEPS:,}.",
+        columns=(
+            Column(name="model"), Column(name="reviews"), *(Column(name=name, unit="%") for name in ("median", "largest")),
+            Column(name=f"under {MOST_GAP:.0%}", unit="%"),
+        ),
+        rows=tuple(
+            (name, len(own), 100 * median(own), 100 * max(own), 100 * mean(gap < MOST_GAP for gap in own))
+            for name, own in gaps.items()
+        ),
+    )  # fmt: skip
+
+
+def texts(n: int) -> list[str]:
+    """Test reviews in the order of their hashes, which is none: neither model has learned from them."""
+    sides = split(imdb())
+    return [text for _, text in sorted(zip(sides.hashes["test"], sides.test.texts, strict=True))][:n]
+
+
+def asked_all(n: int, workers: int) -> Iterator[Asked]:
+    """Every review through each model, the models in turns."""
+    tasks = [(name, text) for text in texts(n) for name in MODELS]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from tqdm(pool.map(ask, *zip(*tasks, strict=True)), total=len(tasks), unit=" readings")
+
+
+def main() -> None:
+    """Asks, and writes the file again and again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reviews", type=int, default=REVIEWS, help="for each model: %(default)s")
+    parser.add_argument("--workers", type=int, default=1, help="processes of one thread each: %(default)s")
+    parser.add_argument("--out", default=str(HERE), help="folder for RESULTS_faithfulness_<hardware>_<date>.json and .md")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    results = partial(
+        recorded, "Which evidence can be trusted", f"python -m benchmarks.faithfulness --reviews {given.reviews}", seed=SEED
+    )
+    found: list[Asked] = []
+    for one in asked_all(given.reviews, given.workers):
+        found.append(one)
+        if len(found) % WRITTEN_EVERY == 0 or len(found) == given.reviews * len(MODELS):
+            result = results(tables=tables(found))
+            write(result, Path(given.out) / file_name(result, "faithfulness"))
+
+
+if __name__ == "__main__":
+    main()
