@@ -1,4 +1,4 @@
-"""The command line: `python -m core train|evaluate|predict|attend|measure|ablate|claims|jobs`, each with `--help`."""
+"""The command line: `python -m core train|evaluate|predict|attend|explain|measure|ablate|claims|jobs`, each with `--help`."""
 
 import argparse
 import json
@@ -19,6 +19,7 @@ from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
+from core.inspection.command import explain
 from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
 from core.measure.command import measure
 from core.presets import PRESETS, preset
@@ -265,7 +266,7 @@ def main(argv: Sequence[str]) -> int:
         base = preset(early.parse_known_args(argv)[0].preset)
         verbs = {
             "train": train_command(base, argv), "evaluate": evaluate, "predict": predict, "attend": attend,
-            "measure": measure, "ablate": ablate_command(base), "claims": claims, "jobs": jobs,
+            "explain": explain, "measure": measure, "ablate": ablate_command(base), "claims": claims, "jobs": jobs,
         }  # fmt: skip
         with told_to_end():
             tyro.extras.subcommand_cli_from_dict(verbs, prog="python -m core", args=argv, config=FLAT)

@@ -38,7 +38,7 @@ def test_every_command_of_the_lab_in_the_readme_is_understood(capsys):
     from core.__main__ import main
 
     verbs = {shlex.split(command)[3] for command in commands() if command.startswith("python -m core")}
-    assert verbs == {"train", "evaluate", "predict", "attend", "measure", "ablate", "claims", "jobs"}
+    assert verbs == {"train", "evaluate", "predict", "attend", "explain", "measure", "ablate", "claims", "jobs"}
     for command in (command for command in commands() if command.startswith("python -m core")):
         words = shlex.split(command)[3:]
         try:
