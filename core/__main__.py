@@ -50,7 +50,10 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
         config = RunConfig(model=model, reviews=reviews, training=training)
         asked_for = stamp(reviews)
         quiet = as_json or not is_first()
-        with _TrainingBar(hidden=quiet) as bar, hold(out, device_of(config.training.device), config, tell) as job:
+        with (
+            _TrainingBar(config.epoch_name, hidden=quiet) as bar,
+            hold(out, device_of(config.training.device), config, tell) as job,
+        ):
             from core.training.run import train as run  # torch, once the device is free
 
             hearers = (job.emit, Board(out), bar) if is_first() else ()
@@ -68,8 +71,8 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
             print(f"stopped; the model is in {finished.model_dir}" if finished.model_dir else "stopped before the first step")
         else:
             print(
-                f"validation accuracy {finished.val_accuracy:.1%} after epoch {finished.best_epoch}; {finished.train_s:.0f} s "
-                f"at {finished.reviews_per_s:.0f} reviews/s; the model is in {finished.model_dir}"
+                f"validation accuracy {finished.val_accuracy:.1%} after {config.epoch_name} {finished.best_epoch}; "
+                f"{finished.train_s:.0f} s at {finished.reviews_per_s:.0f} reviews/s; the model is in {finished.model_dir}"
             )
 
     return train
@@ -206,8 +209,8 @@ def _line(summary: dict[str, Any]) -> str:
 class _TrainingBar:
     """Shows a run's events to a person, on stderr."""
 
-    def __init__(self, *, hidden: bool) -> None:
-        self.hidden = hidden
+    def __init__(self, epoch_name: str, *, hidden: bool) -> None:
+        self.epoch_name, self.hidden = epoch_name, hidden
         self.bar = tqdm(disable=hidden or None, unit=" steps", dynamic_ncols=True, delay=0.5)  # None: on a terminal alone
 
     def __enter__(self) -> "_TrainingBar":
@@ -235,7 +238,7 @@ class _TrainingBar:
             self.bar.set_postfix(loss=f"{event.loss:.3f}", reviews_per_s=f"{event.reviews_per_s:.0f}", refresh=False)
         elif isinstance(event, EpochFinished):
             self._say(
-                f"epoch {event.epoch}: training loss {event.train_loss:.3f}, "
+                f"{self.epoch_name} {event.epoch}: training loss {event.train_loss:.3f}, "
                 f"validation loss {event.val_loss:.3f}, accuracy {event.val_accuracy:.1%}"
             )
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from core.data.batches import Cut
-    from core.networks.auto import BiLSTMForSequenceClassification, EncoderForSequenceClassification
-
-    Network = EncoderForSequenceClassification | BiLSTMForSequenceClassification
+    from core.networks.auto import Network
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
@@ -51,7 +49,7 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """ "encoder" or "bilstm"."""
+        """ "encoder", "bilstm" or "linear"."""
         return self.architecture.kind
 
     @property

@@ -9,6 +9,7 @@ def card(run: dict[str, Any]) -> str:
     """A model card in Markdown, made of run.json alone (Mitchell et al. 2019, arXiv:1810.03993)."""
     model, training, data, metrics = run["config"]["model"], run["training"], run["data"], run["metrics"]
     name, n = _plain(data["name"]), data["n"]
+    used = f"{n['train']:,} reviews of {name} to train on, {n['validation']:,} for validation"
     return f"""# A {_KINDS[model["kind"]]} that labels reviews as {" or ".join(_plain(label) for label in run["label_names"])}
 
 {run["n_parameters"]:,} parameters: {", ".join(f"{knob} {value}" for knob, value in model.items() if knob != "kind")}.
@@ -17,8 +18,7 @@ def card(run: dict[str, Any]) -> str:
 
     {run["command"]}
 
-{n["train"]:,} reviews of {name} to train on, {n["validation"]:,} for validation, by which the weights of epoch
-{run["best_epoch"]} of {len(run["epochs"])} were chosen, and {n["test"]:,} for test, which had no part in it. Sides are told
+{used}, by which {_chosen(run)} were chosen, and {n["test"]:,} for test, which had no part in it. Sides are told
 apart by a hash of the text, so that no text is on two of them. Fingerprint of the training side:
 `{data["fingerprint"]["train"]}`.
 
@@ -43,12 +43,24 @@ By length of the test review, in words:
 ## Where it ends
 
 It was trained on {_subject(data["name"])} and knows nothing else: on other texts its probabilities mean little. It reads
-{model["max_len"]} tokens at once ({model["truncation"]} of a longer review). Attention shows where a network looks, which is
-not by itself why it decides (arXiv:1902.10186).
+{model["max_len"]} tokens at once ({model["truncation"]} of a longer review). {_EVIDENCE[model["kind"]]}
 """
 
 
-_KINDS = {"encoder": "Transformer encoder", "bilstm": "BiLSTM with attention"}
+_KINDS = {"encoder": "Transformer encoder", "bilstm": "BiLSTM with attention", "linear": "linear model"}
+_LOOKS = "Attention shows where a network looks, which is\nnot by itself why it decides (arXiv:1902.10186)."
+_EVIDENCE = {
+    "encoder": _LOOKS,
+    "bilstm": _LOOKS,
+    "linear": "It attends to nothing, and\nknows no order beyond neighbours: each run of tokens adds its weight.",
+}
+
+
+def _chosen(run: dict[str, Any]) -> str:
+    best, model = run["best_epoch"], run["config"]["model"]
+    if model["kind"] == "linear":
+        return f"the weights with C = {model['c_values'][best - 1]:g}"
+    return f"the weights of epoch\n{best} of {len(run['epochs'])}"
 
 
 def _subject(name: str) -> str:

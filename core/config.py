@@ -239,7 +239,40 @@ class BiLSTMArchitecture(Checked):
     """Share of tokens replaced by [MASK] in training."""
 
 
-Architecture = EncoderArchitecture | BiLSTMArchitecture
+@dataclass(frozen=True, kw_only=True)
+class LinearArchitecture(Checked):
+    """A linear classifier on runs of neighbouring tokens: it knows no order beyond a run, and attends to nothing."""
+
+    kind: Literal["linear"] = "linear"
+    features: Literal["naive-bayes", "tfidf"] = "naive-bayes"
+    """naive-bayes: whether a run is there, times how much more often one class has it than the others, in logarithms (Wang and
+    Manning 2012, aclanthology.org/P12-2018); tfidf: how often it is there, and in how few reviews."""
+    vocab_size: Annotated[int, Bounds(8, MOST)] = 30_000
+    """Entries of the tokeniser at most; a small corpus fills fewer."""
+    n_classes: Annotated[int, Bounds(2, MOST)] = 2
+    """Set from the data when training starts."""
+    longest_run: Annotated[int, Bounds(1, 3)] = 2
+    """Tokens of a run at most."""
+    min_reviews: Count = 2
+    """Reviews to train on that have a run, at least, or it is left out."""
+    n_features: Count = 500_000
+    """Runs at most, the most frequent first; a small corpus has fewer."""
+    c_values: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    """Strengths of the data against that of the regularisation, as liblinear's C; the most accurate one on validation stays."""
+    max_len: Count = 20_000
+    """Tokens read of one review."""
+    truncation: Truncation = "head"
+    """Which tokens of a longer review are read: its first ones, or as many from its start as from its end."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.c_values or not all(0 < c <= 10**6 for c in self.c_values) or len(set(self.c_values)) < len(self.c_values):
+            raise ValueError(f"c_values: got {self.c_values}, expected one or more different numbers above 0, up to 1,000,000")
+
+
+Architecture = EncoderArchitecture | BiLSTMArchitecture | LinearArchitecture
+KNOBS_OF_FITS = ("weights", "seed")
+"""Of `TrainingConfig`, those that a linear model has a use for: it is fitted, on a CPU, and not trained step by step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +351,28 @@ class RunConfig(Checked):
                 f"backend: got {self.training.backend!r} for mistake {mistake!r}, which written-out attention alone makes; "
                 "expected 'eager' or 'auto'"
             )
+        if isinstance(self.model, LinearArchitecture):
+            _refuse_steps(self.training)
+
+    @property
+    def epochs(self) -> int:
+        """What a training counts: times that all reviews are read, or fits of a linear model."""
+        return len(self.model.c_values) if isinstance(self.model, LinearArchitecture) else self.training.epochs
+
+    @property
+    def epoch_name(self) -> str:
+        """What people call one of these."""
+        return "fit" if isinstance(self.model, LinearArchitecture) else "epoch"
+
+
+def _refuse_steps(training: TrainingConfig) -> None:
+    """What would change nothing is refused."""
+    if training.device == "cuda":
+        raise ValueError("device: got 'cuda' for a linear model, which is fitted on a CPU; expected 'cpu' or 'auto'")
+    for knob in fields(TrainingConfig):
+        value = getattr(training, knob.name)
+        if knob.name not in (*KNOBS_OF_FITS, "device") and value != knob.default:
+            raise ValueError(f"{knob.name}: got {value!r} for a linear model, which has no use for it; leave it out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,7 +483,7 @@ def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:
 
 def architecture_from_json(values: dict[str, Any]) -> Architecture:
     """The architecture that `to_json` wrote; its `kind` says which."""
-    kinds = {"encoder": EncoderArchitecture, "bilstm": BiLSTMArchitecture}
+    kinds = {"encoder": EncoderArchitecture, "bilstm": BiLSTMArchitecture, "linear": LinearArchitecture}
     if values.get("kind") not in list(kinds):
         raise ValueError(f"kind: got {values.get('kind')!r}, expected one of {', '.join(kinds)}")
     return _from_json(kinds[values["kind"]], values)

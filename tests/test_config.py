@@ -11,6 +11,7 @@ from core.config import (
     DataConfig,
     DecoderArchitecture,
     EncoderArchitecture,
+    LinearArchitecture,
     RunConfig,
     TrainingConfig,
     architecture_from_json,
@@ -189,3 +190,28 @@ def test_any_value_of_a_knob_is_taken_whole_or_refused_in_words(data):
     except ValueError:
         return
     assert to_json(config) == values
+
+
+# A linear model
+
+
+@pytest.mark.parametrize("values", [(), (0.0, 1.0), (-1.0,), (1.0, 1.0), (2e6,)], ids=str)
+def test_strengths_are_different_numbers_above_zero(values):
+    with pytest.raises(ValueError, match="c_values: got .*, expected one or more different numbers above 0, up to 1,000,000"):
+        LinearArchitecture(c_values=values)
+
+
+@pytest.mark.parametrize("knobs", [dict(epochs=3), dict(lr=0.1), dict(clip_norm=None), dict(backend="sdpa")], ids=str)
+def test_a_linear_model_refuses_a_knob_that_would_change_nothing(knobs):
+    (name,) = knobs
+    with pytest.raises(ValueError, match=f"{name}: got .* for a linear model, which has no use for it; leave it out"):
+        RunConfig(model=LinearArchitecture(), training=TrainingConfig(**knobs))
+
+
+def test_a_linear_model_is_fitted_on_a_cpu():
+    for knobs in (dict(device="cpu"), dict(device="auto"), dict(weights="float16", seed=4)):
+        config = RunConfig(model=LinearArchitecture(c_values=(1.0, 2.0)), training=TrainingConfig(**knobs))
+        assert (config.epochs, config.epoch_name) == (2, "fit")
+    with pytest.raises(ValueError, match="device: got 'cuda' for a linear model, which is fitted on a CPU"):
+        RunConfig(model=LinearArchitecture(), training=TrainingConfig(device="cuda"))
+    assert (RunConfig().epochs, RunConfig().epoch_name) == (5, "epoch")

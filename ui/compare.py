@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from core import runs
-from core.config import BiLSTMArchitecture
+from core.config import BiLSTMArchitecture, LinearArchitecture
 from core.evaluation.paired import Paired
 from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
@@ -18,6 +18,7 @@ from ui.launching import is_asked_to_stop
 SIDES = ("validation", "test")
 NO_VALUE = "n/a"
 ITSELF = "–"
+FEATURES = {"naive-bayes": "naive Bayes", "tfidf": "TF-IDF"}
 
 
 def overview(found: Sequence[Run]) -> pd.DataFrame:
@@ -75,6 +76,8 @@ def kind(run: Run) -> str | None:
     if run.config is None:
         return "a sweep of memory and time" if run.sweep else "ablations with several seeds" if run.experiment else None
     model = run.config.model
+    if isinstance(model, LinearArchitecture):
+        return f"Linear, {FEATURES[model.features]} of up to {_count(model.longest_run, 'token')}"
     layers = _count(model.n_layers, "layer")
     if isinstance(model, BiLSTMArchitecture):
         return f"BiLSTM, {layers} of 2 × {model.d_hidden}"

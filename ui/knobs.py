@@ -4,15 +4,19 @@ import ast
 import inspect
 import textwrap
 import types
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from core.config import Checked, DataConfig, RunConfig
+from core.config import KNOBS_OF_FITS, Checked, DataConfig, LinearArchitecture, RunConfig
 
-FIRST = ("epochs", "batch_size", "lr", "limit", "max_len", "n_layers", "n_heads", "d_model", "d_hidden", "dropout")
+FIRST = (
+    "epochs", "batch_size", "lr", "limit", "max_len", "n_layers", "n_heads", "d_model", "d_hidden", "dropout", "longest_run",
+    "c_values",
+)  # fmt: skip
 """Knobs that matter most."""
 SETTLED = ("kind", "n_classes", "data", "text_column", "label_column")
 """Knobs that are chosen elsewhere, or settled by the data."""
@@ -33,21 +37,24 @@ def choose(base: RunConfig, reviews: DataConfig, key: str) -> RunConfig:
         for name, (title, _) in parts.items():
             st.markdown(f"**{title}**")
             folded[name] = st.grid(5, min_column_width=NARROWEST)
-    training = _values(base.training, first, folded["training"], key)
+    of_training = KNOBS_OF_FITS if isinstance(base.model, LinearArchitecture) else None
+    training = _values(base.training, first, folded["training"], key, of_training)
     limited = _values(replace(reviews, limit=base.reviews.limit), first, first, key)
     model = _values(base.model, first, folded["model"], key)
     # all are drawn before one is refused, or those after it would be lost
-    for name, value in training.items():
-        if isinstance(value, str) and isinstance(getattr(base.training, name), tuple):
-            raise ValueError(f"{name}: got {value!r}, expected numbers with a comma between them")
+    for part, values in ((base.training, training), (base.model, model)):
+        for name, value in values.items():
+            if isinstance(value, str) and isinstance(getattr(part, name), tuple):
+                raise ValueError(f"{name}: got {value!r}, expected numbers with a comma between them")
     return RunConfig(
         model=replace(base.model, **model), reviews=replace(reviews, **limited), training=replace(base.training, **training)
     )
 
 
-def _values(base: Checked, first: Any, folded: Any, key: str) -> dict[str, Any]:
+def _values(base: Checked, first: Any, folded: Any, key: str, only: Collection[str] | None = None) -> dict[str, Any]:
     hints = get_type_hints(type(base), include_extras=True)
-    names = sorted((name for name in hints if name not in SETTLED), key=lambda name: FIRST.index(name) if name in FIRST else 99)
+    asked = [name for name in hints if name not in SETTLED and (only is None or name in only)]
+    names = sorted(asked, key=lambda name: FIRST.index(name) if name in FIRST else 99)
     values = {}
     for name in names:
         with (first if name in FIRST else folded).cell():

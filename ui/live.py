@@ -62,7 +62,7 @@ def _progress(events: Sequence[Event]) -> None:
     kernel = f", attention by {started.backend}" if started.backend else ""
     machine = f"{started.device}, {started.precision}{kernel}"
     if step is None:
-        st.progress(0.0, f"{started.n_parameters:,} parameters, {started.n_train:,} reviews, {machine}")
+        st.progress(*_fitted(started, last(events[begun:], EpochFinished), machine))
         return
     rate = f"{step.reviews_per_s:,.0f} reviews/s"
     st.progress(
@@ -70,6 +70,17 @@ def _progress(events: Sequence[Event]) -> None:
         f"Epoch {step.epoch} of {started.epochs}, {place(step)} · {rate} · {time_left(started, step)} · {machine}",
     )
     _numbers(step, last(events, EpochFinished))
+
+
+def _fitted(started: TrainingStarted, fit: EpochFinished | None, machine: str) -> tuple[float, str]:
+    """Share and sentence before the first step, and of a linear model, which makes none."""
+    size = f"{started.n_parameters:,} parameters, {started.n_train:,} reviews, {machine}"
+    if fit is None:
+        return 0.0, size
+    left_s = fit.elapsed_s / fit.epoch * (started.epochs - fit.epoch)
+    left = f"about {duration(left_s)} left" if left_s else "measuring and storing"
+    said = f"Fit {fit.epoch} of {started.epochs} · validation accuracy {percent(fit.val_accuracy)} · {left} · {size}"
+    return fit.epoch / started.epochs, said
 
 
 def place(step: StepFinished) -> str:
@@ -115,7 +126,9 @@ def _stop(run: Run) -> None:
 
 
 def _outcome(run: Run) -> None:
-    if run.state == "succeeded":
+    if run.state == "succeeded" and (wrong := training.astray(run)):
+        st.warning(f"{finished(run)} {markdown.sentence(f'later it diverged: {wrong}')}", icon=":material/warning:")
+    elif run.state == "succeeded":
         st.success(finished(run), icon=":material/check:")
     elif run.state == "cancelled":
         kept = finished(run) if run.model else "There is no model of it."

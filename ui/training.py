@@ -5,19 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from core import runs
 from core.catalog import SOURCES
 from core.config import DataConfig, RunConfig
+from core.curves import last
 from core.data.uploads import Upload
 from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
-from core.records import Failed
+from core.records import EpochFinished, Failed
 from core.runs import Run
-from core.training.divergence import remedy
+from core.training.divergence import described, diverged, remedy
 from ui import controls, launching, loaders, markdown, planning, tables
+
+if TYPE_CHECKING:
+    from core.training.estimate import Estimate
 
 NEW = "/new"
 """No run can be called so: a folder's name has no slash."""
@@ -114,10 +119,19 @@ def again(run: Run) -> None:
     )
 
 
+def astray(run: Run) -> str | None:
+    """What is wrong with how a run ended whose model is of an earlier epoch; None if nothing is."""
+    epoch, n_classes = last(run.events, EpochFinished), run.figure("config", "model", "n_classes")
+    if epoch is None or run.config is None or not n_classes or not diverged(epoch, round(n_classes)):
+        return None
+    return described(epoch, run.config, round(n_classes))
+
+
 def safer(run: Run) -> None:
-    """The button that starts a training that left the finite numbers anew, without what most likely made it do so."""
+    """The button that starts a training that diverged anew, without what most likely made it do so."""
     preset = preset_of(run)
-    if preset is None or run.config is None or not isinstance(run.last_event, Failed) or run.last_event.kind != "diverged":
+    failed = isinstance(run.last_event, Failed) and run.last_event.kind == "diverged"
+    if preset is None or run.config is None or not (failed or astray(run)):
         return
     other = remedy(run.config)
     asked = ("train", launching.token("train"), ["train", *flags(preset, other.config)], f"{run.name}, safer")
@@ -151,6 +165,9 @@ def expectation(config: RunConfig) -> None:
         st.caption(f"{goes}: how long this one takes can be tried when the machine is free.")
         return
     found = loaders.estimate(config)
+    if config.epoch_name == "fit":
+        _expected_of_fits(found)
+        return
     execution = found.execution
     kernel = f", attention by {execution.backend}" if execution.backend else ""
     st.markdown(
@@ -160,5 +177,16 @@ def expectation(config: RunConfig) -> None:
     )
     st.caption(
         "One layer and two of this very network were just tried on this machine; the rest is arithmetic. Starting and "
+        "tokenising take some seconds more, Python and its libraries about 1 GiB."
+    )
+
+
+def _expected_of_fits(found: "Estimate") -> None:
+    st.markdown(
+        f"Expected here: **about {duration(found.seconds)}** for {found.steps} fits, and **about "
+        f"{found.memory_bytes / 2**20:,.0f} MiB** for what the reviews hold ({found.execution.device})."
+    )
+    st.caption(
+        "Fits of made-up reviews as long as these were just tried on this machine; the rest is arithmetic. Starting and "
         "tokenising take some seconds more, Python and its libraries about 1 GiB."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
-from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig
+from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, LinearArchitecture, RunConfig
 from core.jobs import device_of
 from core.measure.predict import Network, peak_bytes
 from core.measure.process import available_bytes, gib
@@ -44,12 +44,12 @@ class Plan:
 
 
 def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None) -> Plan | None:
-    """What fits into `memory_bytes`; None for a backend that is not understood.
+    """What fits into `memory_bytes`; None for a backend that is not understood, and for a linear model, which has no batches.
 
     A batch holds as many tokens as `batch_size` reviews of `mean_length`; unknown, all reviews are taken to be as long as the
     longest that is read. Where it is computed in parts, as on a CPU, a part has to fit and the batch may be of any size.
     """
-    needed = needed_bytes(config, mean_length)
+    needed = None if isinstance(config.model, LinearArchitecture) else needed_bytes(config, mean_length)
     if needed is None:
         return None
     largest = _largest(lambda batch: _fits(_with_batch(config, batch), memory_bytes, mean_length))

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, architecture_from_json
+from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, LinearArchitecture, architecture_from_json
 from core.networks.bilstm import BiLSTM
 from core.networks.blocks import xavier_
 from core.networks.encoder import Encoder
+from core.networks.linear import Linear
 
 
 @no_type_check  # checked, a dataclass takes nothing but its fields, and no `num_labels`
@@ -56,9 +57,17 @@ class BiLSTMConfig(_ArchitectureConfig):
     }
 
 
+class LinearConfig(_ArchitectureConfig):
+    """`core.config.LinearArchitecture` for transformers."""
+
+    model_type = "attention-lab-linear"
+    attribute_map = {"max_position_embeddings": "max_len", "n_classes": "num_labels"}
+
+
 ARCHITECTURES: dict[str, type[Architecture]] = {
     EncoderConfig.model_type: EncoderArchitecture,
     BiLSTMConfig.model_type: BiLSTMArchitecture,
+    LinearConfig.model_type: LinearArchitecture,
 }
 
 
@@ -138,24 +147,51 @@ class BiLSTMForSequenceClassification(_ForSequenceClassification):
         return SequenceClassifierOutput(loss=_loss(logits, labels), logits=logits, attentions=attentions)
 
 
+class LinearForSequenceClassification(_ForSequenceClassification):
+    """The linear model; `attentions` is empty, since it attends to nothing."""
+
+    config_class = LinearConfig
+    network: Linear
+
+    def __init__(self, config: LinearConfig) -> None:
+        architecture = config.architecture
+        assert isinstance(architecture, LinearArchitecture)
+        super().__init__(config, Linear(architecture))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Int[Tensor, "B T"] | None = None,
+        labels: Int[Tensor, "B"] | None = None,
+        output_attentions: bool = False,
+    ) -> SequenceClassifierOutput:
+        """`attention_mask` is 1 on real tokens."""
+        logits = self.network(input_ids, None if attention_mask is None else attention_mask.bool())
+        return SequenceClassifierOutput(loss=_loss(logits, labels), logits=logits, attentions=() if output_attentions else None)
+
+
+Network = EncoderForSequenceClassification | BiLSTMForSequenceClassification | LinearForSequenceClassification
+
+
 def _loss(logits: Tensor, labels: Tensor | None) -> Tensor | None:
     return None if labels is None else F.cross_entropy(logits.float(), labels)
 
 
-def build(
-    architecture: Architecture, label_names: tuple[str, ...]
-) -> EncoderForSequenceClassification | BiLSTMForSequenceClassification:
+def build(architecture: Architecture, label_names: tuple[str, ...]) -> Network:
     """A new network with random weights from torch's generator; class i is called label_names[i]."""
     names = {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
     knobs = asdict(replace(architecture, n_classes=len(label_names)))
     if isinstance(architecture, EncoderArchitecture):
         return EncoderForSequenceClassification(EncoderConfig(**knobs, **names))
+    if isinstance(architecture, LinearArchitecture):
+        return LinearForSequenceClassification(LinearConfig(**knobs, **names))
     return BiLSTMForSequenceClassification(BiLSTMConfig(**knobs, **names))
 
 
 for _config, _model in (
     (EncoderConfig, EncoderForSequenceClassification),
     (BiLSTMConfig, BiLSTMForSequenceClassification),
+    (LinearConfig, LinearForSequenceClassification),
 ):
     AutoConfig.register(_config.model_type, _config, exist_ok=True)
     AutoModelForSequenceClassification.register(_config, _model, exist_ok=True)

@@ -11,13 +11,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from core.config import SPECIAL_TOKENS, Architecture, RunConfig
+from core.config import SPECIAL_TOKENS, Architecture, LinearArchitecture, RunConfig
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
 from core.data.splits import SHARES
 from core.networks.bilstm import BiLSTM
 from core.networks.encoder import Encoder
-from core.training.loop import adamw
+from core.training import linear
+from core.training.loop import Examples, adamw
 from core.training.machine import Execution, checkpointing, n_parameters
 from core.training.parts import tokens_at_once
 
@@ -33,6 +34,12 @@ BYTES_PER_PARAMETER = 20
 """Weight, gradient, both moments of Adam and the copy of the best epoch, in float32."""
 MOST_TRIED = 2**31
 """Bytes that a try may take: it runs in the process of whoever asks, such as a page's server, which must outlive it."""
+
+
+DRAWN = 300
+"""Reviews that are made up to try the fits of a linear model on."""
+BYTES_PER_CELL = 40
+"""Of the matrix that a linear model is fitted to: its value and place, here, times the ratios and in liblinear."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +62,9 @@ class Estimate:
     """Of parameters, optimiser and the activations of a full batch, or of a part where it is computed in parts; Python and its
     libraries come on top."""
     n_parameters: int
+    """Of a linear model at most."""
     steps: int
+    """Of a linear model its fits."""
     execution: Execution
 
 
@@ -71,8 +80,11 @@ def sample(texts: Sequence[str], n_classes: int, vocab_size: int) -> Sample:
 def estimate(config: RunConfig, reviews: Sample) -> Estimate:
     """Tries the network that `config` describes with one layer and with two, and scales what they take to all of it.
 
-    ValueError if the configuration cannot run here, or if trying it would take more than `MOST_TRIED`.
+    A linear model is tried on fewer reviews. ValueError if the configuration cannot run here, or if trying it would take more
+    than `MOST_TRIED`.
     """
+    if isinstance(config.model, LinearArchitecture):
+        return _of_fits(config, config.model, reviews)
     execution, cut = Execution.of(config), Cut.of(config.model)
     lengths = np.array([len(cut.kept(n)) + len(cut.prefix) for n in reviews.tokens.tolist()])
     model = replace(config.model, n_classes=reviews.n_classes)
@@ -91,6 +103,26 @@ def estimate(config: RunConfig, reviews: Sample) -> Estimate:
         n_parameters=parameters,
         steps=steps,
         execution=execution,
+    )
+
+
+def _of_fits(config: RunConfig, model: LinearArchitecture, reviews: Sample) -> Estimate:
+    """Fits made-up reviews, which are as long as these and whose tokens are as unequally frequent as words are."""
+    draw, cut = np.random.default_rng(0), Cut.of(model)
+    lengths = [len(cut.kept(n)) for n in draw.choice(reviews.tokens, DRAWN).tolist()]
+    ids = [len(SPECIAL_TOKENS) + draw.zipf(1.2, n) % (model.vocab_size - len(SPECIAL_TOKENS)) for n in lengths]
+    drawn = Examples(ids, np.arange(DRAWN) % reviews.n_classes)
+    begun = time.perf_counter()
+    names = tuple(map(str, range(reviews.n_classes)))
+    tried = linear.untrained(replace(model, min_reviews=1), names, drawn)
+    linear.fit(tried, drawn, Examples(ids[:1], drawn.labels[:1]), seed=0, emit=lambda event: None, stopped=lambda: False)
+    times = SHARES["train"] * reviews.n / DRAWN
+    return Estimate(
+        seconds=times * (time.perf_counter() - begun),
+        memory_bytes=round(times * BYTES_PER_CELL * linear.matrix(tried.network, ids).nnz),
+        n_parameters=(model.n_features + 1) * reviews.n_classes,
+        steps=config.epochs,
+        execution=Execution.of(config),
     )
 
 

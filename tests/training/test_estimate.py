@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from core.config import RunConfig
+from core.config import LinearArchitecture, RunConfig, TrainingConfig
 from core.networks.auto import build
 from core.presets import PRESETS, preset
 from core.training import estimate as estimates
@@ -136,3 +136,17 @@ def test_a_sample_counts_tokens_of_reviews_spread_evenly():
     found = sample(texts, 2, 50)
     assert (found.n, found.n_classes, len(found.tokens)) == (len(texts), 2, estimates.SAMPLE)
     assert set(found.tokens) == set(range(1, 8))
+
+
+def test_a_linear_model_s_fits_are_tried_and_scaled_to_all_reviews(monkeypatch):
+    config = RunConfig(model=LinearArchitecture(vocab_size=500, c_values=(0.1, 1.0)), training=TrainingConfig(device="cpu"))
+    monkeypatch.setattr(estimates.time, "perf_counter", iter([10.0, 13.0]).__next__)
+    monkeypatch.setattr(estimates.linear, "fit", lambda *asked, **how: None)
+    few, many = (replace(REVIEWS, n=n, tokens=np.array([7])) for n in (1_000, 3_000))
+    found = estimate(config, few)
+    assert found.seconds == pytest.approx(3.0 * 0.85 * 1_000 / estimates.DRAWN)
+    assert (found.steps, found.execution) == (2, Execution(device="cpu", precision="float32", backend=None))
+    cells = found.memory_bytes / estimates.BYTES_PER_CELL / (0.85 * 1_000)
+    assert 7 < cells <= 13  # of a review: 7 tokens and 6 pairs, of which some are the same
+    monkeypatch.setattr(estimates.time, "perf_counter", iter([10.0, 13.0]).__next__)
+    assert estimate(config, many).memory_bytes == pytest.approx(3 * found.memory_bytes, rel=1e-6)
