@@ -153,7 +153,7 @@ def points(run: Run, baseline: Run, side: str) -> str:
     own, other = (run.figure("metrics", side, "accuracy") for run in (run, baseline))
     if own is None or other is None:
         return NO_VALUE
-    return f"{_signed(100 * (own - other))} points" if is_same_reviews(run, baseline, side) else "n/a: other reviews"
+    return f"{signed(100 * (own - other))} points" if is_same_reviews(run, baseline, side) else "n/a: other reviews"
 
 
 def is_same_reviews(run: Run, other: Run, side: str) -> bool:
@@ -177,11 +177,12 @@ def findings(chosen: Sequence[Run], baseline: Run, compared: Callable[[Run, Run]
     chances = holm([difference.p for difference in found.values()])
     several = " (of several, by Holm)" if len(found) > 1 else ""
     for (id, difference), p in zip(found.items(), chances, strict=True):
-        sentences.append(f"{titles[id]} against the baseline: {verdict(replace(difference, p=p))}, {_chance(p)}{several}.")
+        sentences.append(f"{titles[id]} against the baseline: {verdict(replace(difference, p=p))}, {chance(p)}{several}.")
     return sentences
 
 
-def _chance(p: float) -> str:
+def chance(p: float) -> str:
+    """A p as people read it."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
@@ -256,5 +257,6 @@ def _source(run: Run) -> Any:
     return run.recorded("peak_memory", "source")
 
 
-def _signed(points: float) -> str:
+def signed(points: float) -> str:
+    """A difference in points, without a sign where it rounds to none."""
     return f"{points:+.1f}" if abs(points) >= 0.05 else "±0.0"

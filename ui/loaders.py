@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from core import curves as curves_of
@@ -21,20 +22,24 @@ from core.artifact import Model, model_folders, models_root, open_model
 from core.catalog import SOURCES
 from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
-from core.data import preparation, uploads
+from core.data import checks, preparation, uploads
+from core.data.checks import SideCheck
 from core.data.preparation import Prepared
+from core.data.reviews import load, stamp
+from core.data.splits import Splits, split
 from core.data.table import Table, read_content
 from core.evaluation import lengths
 from core.evaluation import predictions as stored
 from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
 from core.evaluation.predictions import Predictions
-from core.records import LengthRange, Reading
+from core.records import Head, LengthRange, Reading
 from core.runs import Run
 from core.statistics import Difference
 from ui import examples as examples_by_rule
 
 if TYPE_CHECKING:
+    from core.inspection.heads import How, Importance
     from core.training.estimate import Estimate, Sample
 
 ANSWERED_AT_ONCE = 64
@@ -96,12 +101,86 @@ def reading(name: str, text: str, windows: bool) -> Reading:
     return _read(folder, _changed(folder), text, windows)
 
 
+def heads(name: str, text: str, how: How) -> list[Head]:
+    """What each of that model's heads does with `text`; ValueError as above, and for a network without heads."""
+    folder = _folder(name)
+    return _heads(folder, _changed(folder), text, how)
+
+
+def reading_without(name: str, text: str, off: tuple[tuple[int, int], ...], how: How) -> Reading:
+    """`text` as that model reads it with some heads, each a layer and a head from 0, switched off; ValueError as above."""
+    folder = _folder(name)
+    return _read_without(folder, _changed(folder), text, off, how)
+
+
+def importance(name: str, n: int, how: How, *, ask: bool) -> Importance | None:
+    """What each head does for `n` test reviews, spread evenly; where this session has not asked before, None unless `ask`.
+
+    ValueError if the reviews cannot be found, and for a network without heads.
+    """
+    known = st.session_state.setdefault("importances", {})
+    key = (*_model_key(name), n, how)
+    if ask and key not in known:
+        known[key] = _importance(name, n, how)
+    return known.get(key)
+
+
+def _importance(name: str, n: int, how: How) -> Importance:
+    opened, test = model(name), splits(name).test
+    from core.inspection.heads import importance
+
+    sample = test.take(np.unique(np.linspace(0, len(test) - 1, n).astype(int)).tolist())
+    n_passes, done = 1 + opened.network.config.num_hidden_layers * opened.network.config.num_attention_heads, 0
+    bar = st.progress(0.0, f"Asking {len(sample):,} reviews, once with all heads and once without each…")
+
+    def heard(n: int) -> None:
+        nonlocal done
+        done += n
+        bar.progress(done / (n_passes * len(sample)))
+
+    try:
+        return importance(opened, sample.texts, sample.labels, how, heard)
+    finally:
+        bar.empty()
+
+
 def predictions(name: str, of: str = "test") -> Predictions:
     """What that model answered on a side in its evaluation, or answers on a data set of the catalogue that `of` names.
 
     ValueError where the first is missing or damaged, and for what `evaluation.elsewhere` refuses.
     """
     return _predictions(*_model_key(name), of)
+
+
+def label_names(name: str, n_classes: int) -> tuple[str, ...]:
+    """What that model calls its classes; their numbers where its record does not say."""
+    return stored.label_names(Path(_folder(name)), n_classes)
+
+
+def splits(name: str) -> Splits:
+    """The reviews that a model was trained and measured on, as they are now; ValueError if they cannot be found."""
+    config = runs_on_disk.read_model(Path(_folder(name))).config
+    if config is None:
+        raise ValueError(f"the configuration of {name} is not on record, so nobody knows which reviews it was measured on")
+    return _splits(config.reviews, config.training.seed, stamp(config.reviews))
+
+
+def texts(name: str, of: str) -> dict[str, str]:
+    """The reviews of a side, or of a data set that `of` names, by the hashes that `predictions` have; ValueError as above."""
+    if of not in SOURCES:
+        return splits(name).texts(of)
+    found = _splits(DataConfig(data=of), 0, None)
+    return {hash: text for side in found.hashes for hash, text in found.texts(side).items()}
+
+
+def side_checks(name: str) -> dict[str, SideCheck]:
+    """How the sides are made up that a model was trained and measured on; ValueError if they cannot be found."""
+    return _side_checks(*_model_key(name), splits(name))
+
+
+def unknown_words(name: str, side: str) -> float:
+    """Share of the words of a side that a model cannot spell; ValueError as above, and if it cannot be opened."""
+    return _unknown_words(*_model_key(name), side, splits(name))
 
 
 def ranges(name: str, of: str, edges: tuple[int, ...]) -> list[LengthRange]:
@@ -252,6 +331,24 @@ def _read(folder: str, changed: int, text: str, windows: bool) -> Reading:
     return read(opened, text, windows=windows)
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Switching off each head…")
+def _heads(folder: str, changed: int, text: str, how: How) -> list[Head]:
+    opened = _open(folder, changed)
+    from core.inspection.heads import heads
+
+    return heads(opened, text, how)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the review without those heads…")
+def _read_without(folder: str, changed: int, text: str, off: tuple[tuple[int, int], ...], how: How) -> Reading:
+    opened = _open(folder, changed)
+    from core.inspection import heads
+    from core.inspection.reading import read
+
+    shape = (opened.network.config.num_hidden_layers, opened.network.config.num_attention_heads)
+    return read(opened, text, **heads.off(shape, off, how))
+
+
 @st.cache_resource(max_entries=4, show_spinner="Reading the table…")
 def _table(id: str) -> Table:
     upload = uploads.find(id)
@@ -261,6 +358,21 @@ def _table(id: str) -> Table:
 @st.cache_resource(max_entries=4, show_spinner="Looking through the reviews…")
 def _prepared(id: str, text_columns: tuple[str, ...], label_column: str) -> Prepared:
     return preparation.prepare(_table(id), text_columns, label_column)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Finding the reviews…")
+def _splits(data: DataConfig, seed: int, stamp: str | None) -> Splits:
+    return split(load(data, seed))
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking through the reviews…")
+def _side_checks(folder: str, changed: int, _splits: Splits) -> dict[str, SideCheck]:
+    return checks.side_checks(_splits)
+
+
+@st.cache_data(max_entries=32, show_spinner="Counting unknown words…")
+def _unknown_words(folder: str, changed: int, side: str, _splits: Splits) -> float:
+    return checks.unknown_words(_open(folder, changed).tokenizer, _splits.side(side).texts)
 
 
 def _predictions(folder: str, changed: int, of: str) -> Predictions:

@@ -45,6 +45,18 @@ LENGTHS = st.Page(
     icon=":material/straighten:",
     help="How does accuracy change with the length of a review?",
 )
+REVIEWS = st.Page(
+    "../pages/reviews.py",
+    title="Reviews",
+    icon=":material/rate_review:",
+    help="Which reviews are behind a figure?",
+)
+CALIBRATION = st.Page(
+    "../pages/calibration.py",
+    title="Calibration",
+    icon=":material/balance:",
+    help="Is a model right as often as it says, and where should a threshold lie?",
+)
 CLAIMS = st.Page(
     "../pages/claims.py",
     title="Claims",
@@ -68,7 +80,7 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, MEMORY, CLAIMS]
+pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, CLAIMS]
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")

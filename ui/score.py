@@ -1,14 +1,12 @@
 """Many reviews and what models make of them: where they come from, the progress, the findings and the table."""
 
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -18,17 +16,11 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
-from ui import loaders, markdown, panels, tables
+from ui import answer_table, loaders, markdown, panels, tables
 
 MOST = 10_000
 """Rows of a page: some minutes of work for two models on two cores."""
-LONGEST_CELL = 200
-"""Characters of a review in the table."""
-REVIEW_WIDTH = 270
-"""Pixels of them, so that what two models answer stands beside."""
 PASTE, TABLE = "Paste reviews", "Choose a table"
-PERCENTS = ("probability (", "difference")
-"""How columns of shares begin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,60 +231,21 @@ def table(names: Sequence[str], scored: Sequence[Scored], found: Reviews) -> Non
         st.info("The models agree on every review.")
         return
     # a table of other rows, or of the same in another order, is another one: a tick counts places, not reviews
-    what = repr((found.key, [one.model for one in scored], order, only))
-    event = st.dataframe(
-        _drawn(shown),
-        hide_index=True,
-        column_config=_columns(shown, scored),
-        key=f"score_table_{hashlib.blake2b(what.encode(), digest_size=8).hexdigest()}",
-        on_select="rerun",
-        selection_mode="single-row",
-        placeholder="",
-    )
+    key = answer_table.key("score_table", found.key, [one.model for one in scored], order, only)
+    place = answer_table.ticked(shown, [one.model for one in scored], key)
     st.caption(
-        f"{len(shown):,} of {len(every):,} rows. Reviews are shown up to {LONGEST_CELL} characters, and whole in the files. "
-        "Probabilities are of the label given, rounded down; left out are the words beyond what a model reads."
+        f"{len(shown):,} of {len(every):,} rows. Reviews are shown up to {answer_table.LONGEST_CELL} characters, and whole in "
+        "the files. Probabilities are of the label given, rounded down; left out are the words beyond what a model reads."
     )
-    _open(names, shown, event["selection"]["rows"], found)
+    _open(names, None if place is None else int(shown["row"].iloc[place]), found)
 
 
-def _drawn(shown: pd.DataFrame) -> pd.DataFrame:
-    drawn = shown.copy()
-    drawn["review"] = [tables.shorten(text, LONGEST_CELL) if isinstance(text, str) else None for text in shown["review"]]
-    for name in shown.columns:
-        if name.startswith(PERCENTS):
-            drawn[name] = np.floor(1000 * shown[name]) / 10  # what is not certain must not read 100.0
-    return drawn
-
-
-def _columns(shown: pd.DataFrame, scored: Sequence[Scored]) -> dict[str, Any]:
-    """A model's name stands above its labels alone: with it above each of its columns, they would not fit beside another's."""
-    percents = {name: st.column_config.NumberColumn(format="%.1f%%") for name in shown.columns if name.startswith(PERCENTS)}
-    columns: dict[str, Any] = percents | {"review": st.column_config.TextColumn(width=REVIEW_WIDTH)}
-    for one in scored:
-        columns[f"label ({one.model})"] = st.column_config.TextColumn(one.model)
-        columns[f"probability ({one.model})"] = st.column_config.NumberColumn("probability", format="%.1f%%")
-    if len(scored) == 1:
-        columns[f"left out ({scored[0].model})"] = st.column_config.NumberColumn("left out")
-    return columns
-
-
-def _open(names: Sequence[str], shown: pd.DataFrame, ticked: Sequence[int], found: Reviews) -> None:
-    """Ticks are places in the table that is shown, which its own column of row numbers turns into rows."""
-    row = int(shown["row"].iloc[ticked[0]]) if ticked else None
+def _open(names: Sequence[str], row: int | None, found: Reviews) -> None:
     text = None if row is None else found.texts[row - 1]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button("Open in Inspect", key="score_open", icon=":material/search:", disabled=text is None)
-        if row is None:
-            st.caption("Tick a row to see where the models look in its review.", width="content")
-        elif text is None:
-            st.caption(f"Row {row:,} has no text.", width="content")
-        else:
-            st.caption(f"Row {row:,}: {markdown.literal(tables.shorten(text, 60))}", width="content")
-    if pressed and text is not None:
-        st.session_state["inspect_review"] = text
-        # with nothing to put in its place, Streamlit refuses to clear an address that holds the order of this table
-        st.switch_page("../pages/inspect.py", query_params={"inspect_models": names})
+    said = "Tick a row to see where the models look in its review."
+    if row is not None:
+        said = f"Row {row:,} has no text." if text is None else f"Row {row:,}: {tables.shorten(text, 60)}"
+    answer_table.open_in_inspect("score", names, text, said)
 
 
 def downloads(scored: Sequence[Scored], found: Reviews) -> None:

@@ -45,6 +45,14 @@ class Splits:
     hashes: dict[str, list[str]]
     duplicates_dropped: int
 
+    def side(self, name: str) -> Reviews:
+        """The reviews of a key of `SHARES`."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}[name]
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Those, by their hashes."""
+        return dict(zip(self.hashes[name], self.side(name).texts, strict=True))
+
 
 def split(reviews: Reviews) -> Splits:
     """Shares 85/5/10 by text hash. Of equal texts only the first is kept.

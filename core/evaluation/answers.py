@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from core.data.labels import known_classes, label_key
 from core.evaluation.writing import free_name, inert
@@ -81,12 +82,17 @@ def answer(model: Model, texts: Sequence[str]) -> list[Answer]:
 
 
 def difference(a: Scored, b: Scored) -> np.ndarray | None:
-    """How far apart the probabilities of two models are in each row: half the sum of the differences over all classes, which
-    of two classes is the difference of either. None where their classes have other names."""
+    """The `distance` of the answers of two models. None where their classes have other names."""
     if set(a.label_names) != set(b.label_names):
         return None
     order = [b.label_names.index(name) for name in a.label_names]
-    return np.abs(a.probabilities() - b.probabilities()[:, order]).sum(-1) / 2
+    return distance(a.probabilities(), b.probabilities()[:, order])
+
+
+def distance(p: Float[np.ndarray, "n C"], q: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n"]:
+    """How far apart two rows of probabilities are: half the sum of the differences over all classes, which of two classes is
+    the difference of either (total variation)."""
+    return np.abs(p - q).sum(-1) / 2
 
 
 def side_by_side(texts: Sequence[str | None], scored: Sequence[Scored]) -> pd.DataFrame:

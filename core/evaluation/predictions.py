@@ -82,6 +82,14 @@ def read(folder: Path, side: str = "test") -> Predictions:
     return found
 
 
+def label_names(folder: Path, n_classes: int) -> tuple[str, ...]:
+    """What a model calls its classes, by its record; their numbers where it does not say."""
+    recorded = read_model(folder).recorded("label_names")
+    if isinstance(recorded, list) and len(recorded) == n_classes:
+        return tuple(map(str, recorded))
+    return tuple(map(str, range(n_classes)))
+
+
 def of(frame: pd.DataFrame, side: str = "test") -> Predictions:
     """The rows of one side. ValueError where there is none, and for what no model answers."""
     rows = frame.loc[frame["split"] == side]
