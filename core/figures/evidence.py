@@ -29,8 +29,10 @@ def evidence_heatmap(found: Evidence) -> go.Figure:
     heatmap = go.Heatmap(
         z=np.array(list(rows.values()), dtype=np.float32), x=word_labels(found), y=list(rows),
         zmin=-limit, zmax=limit, colorscale=DIVERGING, hoverongaps=False,
-        colorbar=dict(orientation="h", y=1, yanchor="bottom", thickness=8, nticks=5, title=dict(
-            text=f"share of the evidence, above 0 for {literal(found.prediction.label)}", side="top")),
+        colorbar=dict(
+            orientation="h", y=1, yanchor="bottom", thickness=8, nticks=5,
+            title=dict(text=f"share; above 0 for {literal(shorten(found.prediction.label))}", side="top"),
+        ),
         hovertemplate="%{x}<br>%{y}: %{z:.1%}<extra></extra>",
     )  # fmt: skip
     axis = dict(type="category", nticks=24, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
@@ -49,9 +51,9 @@ def erasure_curves(found: Faithfulness, label: str, *, insertion: bool = False) 
     figure = go.Figure(_band(shares, random))
     for number, (name, curve) in enumerate((found.reversed if insertion else found.deletion).items()):
         figure.add_trace(_curve(number, EVIDENCE[name].title, shares, curve[::-1] if insertion else curve))
-    what = "put back, those with most evidence first" if insertion else "taken away, those with most evidence first"
-    figure.update_xaxes(title=f"words {what}", tickformat=".0%", range=[-0.02, 1.02])
-    figure.update_yaxes(title=f"probability of {literal(label)}", tickformat=".0%", range=[-0.02, 1.02])
+    what = "put back" if insertion else "cut out" if found.removed else "masked"
+    figure.update_xaxes(title=f"words {what}, strongest first", tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_yaxes(title=f"probability of {literal(shorten(label))}", tickformat=".0%", range=[-0.02, 1.02])
     return framed(figure, 420)
 
 
