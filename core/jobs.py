@@ -146,6 +146,8 @@ def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None
         detached: dict[str, Any] = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     else:
         detached = {"start_new_session": True, "pass_fds": inherited}
+    events = folder / "events.jsonl"
+    before = events.stat().st_size if events.exists() else 0
     environment = os.environ | {"PYTHONUTF8": "1"}  # the log is UTF-8 wherever it is written
     with (folder / "log.txt").open("ab") as log:
         process = subprocess.Popen(
@@ -154,17 +156,21 @@ def _start(command: list[str], folder: Path, inherited: tuple[int, ...]) -> None
         )  # fmt: skip
     with suppress(OSError):  # it writes the same, once it is up
         (folder / "pid").write_text(str(process.pid))
-    threading.Thread(target=_bury, args=(process, folder), daemon=True).start()
+    threading.Thread(target=_bury, args=(process, folder, before), daemon=True).start()
 
 
-def _bury(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """Waits for a child, which else stays a zombie, and says for it what it died of before it could speak itself."""
-    if process.wait() > 0 and folder.exists() and not isinstance(run_folder.last_event(folder), LastEvent):
-        said = run_folder.tail(folder, 1)
+def _bury(process: subprocess.Popen[bytes], folder: Path, before: int) -> None:
+    """Waits for a child, which else stays a zombie, and says for it what it died of before it could speak itself.
+
+    `before`: bytes of events from before its time. Where it has spoken, another attempt may have begun already.
+    """
+    if process.wait() <= 0 or not folder.exists():
+        return
+    if not any(isinstance(event, LastEvent) for event in run_folder.read_events(folder, before)[0]):
+        printed = run_folder.tail(folder, 1)
+        reason = printed[0] if printed else f"the process ended with exit code {process.returncode}"
         with suppress(OSError):
-            run_folder.append_event(
-                folder, Failed(reason=said[0] if said else f"the process ended with exit code {process.returncode}")
-            )
+            run_folder.append_event(folder, Failed(reason=reason))
 
 
 # Being a run

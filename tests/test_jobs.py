@@ -225,6 +225,23 @@ def test_a_second_attempt_that_dies_before_it_can_speak_says_why(root):
     assert events(folder)[-1] == Failed(reason="error: there is no such knob")
 
 
+@pytest.mark.parametrize(("before", "since", "said"), [
+    ([], [Started(device="cpu")], True),
+    ([], [Started(device="cpu"), Failed(reason="x")], False),
+    ([], [Started(device="cpu"), Failed(reason="x"), Queued(ahead=0)], False),  # and the next attempt has begun
+    ([Failed(reason="x"), Queued(ahead=0)], [], True),
+])  # fmt: skip
+def test_of_a_process_that_has_spoken_for_itself_nothing_more_is_said(tmp_path, before, since, said):
+    for event in before:
+        run_folder.append_event(tmp_path, event)
+    offset = run_folder.read_events(tmp_path)[1]
+    for event in since:
+        run_folder.append_event(tmp_path, event)
+    jobs._bury(subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"]), tmp_path, offset)
+    spoken = [Failed(reason="the process ended with exit code 3")] if said else []
+    assert events(tmp_path) == before + since + spoken
+
+
 @pytest.mark.parametrize("content", [None, "{", "[]", "{}"])
 def test_a_run_whose_command_is_not_on_record_is_not_started_again(root, content):
     (root / "a").mkdir()
