@@ -16,7 +16,7 @@ from ui import controls, launching, loaders, markdown, panels, training
 SECONDS_BETWEEN_LOOKS = 1.0
 POINTS = 400
 """Of a curve are drawn at most."""
-GONE = "the process is gone, and it did not say why; the machine may have been restarted, or was out of memory"
+GONE = "the process is gone, and it did not say why; the machine may have been restarted, or was out of memory or disk"
 TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss"}} | {
     axis: {axis[0]: name} for name, axis in AXES.items() if name not in ("loss", "val_loss")
 }

@@ -14,10 +14,10 @@ AXES = {
     "loss": ("training loss (nats)", ".2f"),
     "val_loss": ("validation loss (nats)", ".2f"),
     "val_accuracy": ("validation accuracy", ".1%"),
-    "lr": ("learning rate", ".1e"),
+    "lr": ("learning rate", ".2~g"),
     "gradient_norm": ("gradient norm", ".2f"),
     "largest_logit": ("largest attention logit", ".1f"),
-    "non_finite": ("numbers of the gradient that are not finite", ",d"),
+    "non_finite": ("gradients not finite", ",d"),
 }
 """Title of the axis and format of each curve of `core.curves` that is drawn."""
 DASHES = ("solid", "dash", "dot")

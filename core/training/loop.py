@@ -23,7 +23,7 @@ from core.evaluation.scoring import score
 from core.jobs import Ended, patient
 from core.records import EpochFinished, Event, StepFinished
 from core.training.checkpoint import Checkpoints
-from core.training.divergence import remedy
+from core.training.divergence import described, diverged, explained
 from core.training.machine import Execution
 from core.training.parts import tokens_at_once
 from core.training.schedule import factor
@@ -33,7 +33,7 @@ SECONDS_BETWEEN_EVENTS = 0.5
 
 
 class TrainingDiverged(ValueError):
-    """Loss or gradient is no number any more."""
+    """Loss or gradient is no number any more, or the loss of the best weights is far above that of guessing."""
 
     kind = "diverged"
 
@@ -255,8 +255,9 @@ def fit(
     """Trains `network` in place and leaves it with the weights of the epoch that was most accurate on `validation`.
 
     `stopped` is asked before each step; once it says yes, the fit ends with what it has. It begins where `state` was taken.
-    Raises TrainingDiverged when loss or gradient is no finite number, and Ended, with a checkpoint of the last step, where the
-    system asks the process to end. The same seed gives the same weights on a CPU.
+    Raises TrainingDiverged when loss or gradient is no finite number, and at the end where the best weights are far worse than
+    guessing; Ended, with a checkpoint of the last step, where the system asks the process to end. The same seed gives the same
+    weights on a CPU.
     """
     trainer, last_event = Trainer(network, config, train, validation, execution), 0.0
     if state is not None:
@@ -283,6 +284,8 @@ def fit(
                 _refuse_divergence(step, config, epoch.val_loss)  # of which the step's own loss knows nothing yet
             if checkpoints.due():
                 checkpoints.write(trainer.state_dict())
+    if trainer.done:
+        _refuse_worse_than_guessing(trainer.epochs[trainer.best.epoch - 1], config)
     trainer.best.restore()
     return Fitted(rates=trainer.rates, epochs=trainer.epochs, best_epoch=trainer.best.epoch, stopped=not trainer.done)
 
@@ -305,10 +308,12 @@ def _refuse_divergence(step: StepFinished, config: RunConfig, val_loss: float = 
         return
     loss = step.loss if math.isfinite(val_loss) else val_loss
     what = f"the gradient became {step.gradient_norm}" if math.isfinite(loss) else f"the loss became {loss}"
-    safer = remedy(config)
-    raise TrainingDiverged(
-        f"{what} at step {step.step} with learning rate {step.lr:.2g}, most likely {safer.cause}; {safer.change}"
-    )
+    raise TrainingDiverged(explained(f"{what} at step {step.step} with learning rate {step.lr:.2g}", config))
+
+
+def _refuse_worse_than_guessing(kept: EpochFinished, config: RunConfig) -> None:
+    if diverged(kept, config.model.n_classes):
+        raise TrainingDiverged(described(kept, config, config.model.n_classes))
 
 
 class _Best:

@@ -321,6 +321,19 @@ def test_a_run_that_diverged_offers_the_safe_variant(first_page, root, launched)
     assert argv == ["train", "--preset", "tiny"] and title == "mine, safer"
 
 
+def test_a_run_whose_end_diverged_says_so_beside_the_model_of_an_earlier_epoch(first_page, root):
+    wild = replace(EPOCH, epoch=2, step=100, train_loss=9.0, val_loss=12.0)
+    for id, last in (("1", wild), ("2", replace(wild, train_loss=0.1))):  # that one has overfitted
+        folder = made(root, id, Started(device="cpu"), STARTED, step(100), EPOCH, last, DONE)
+        (folder / "model").mkdir()
+        (folder / "model" / "run.json").write_text(json.dumps({"config": to_json(preset("tiny"))}))
+    page = looking_at(first_page, "1")
+    assert "Later it diverged: the loss is 12 after epoch 2, step 100, where guessing costs 0.69" in words(page)
+    assert "Train again, but use a learning rate of 0.0002" in labels(page) and not page.success
+    page = looking_at(first_page, "2")
+    assert "it diverged" not in words(page) and page.success and not any("but use" in label for label in labels(page))
+
+
 def test_a_running_run_says_what_is_safe(first_page, root):
     folder = made(root, "1", Started(device="cpu"), STARTED, step(50))
     kept(folder)

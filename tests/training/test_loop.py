@@ -136,6 +136,15 @@ def test_a_gradient_that_is_no_number_ends_the_fit_before_it_touches_a_weight():
     assert step.non_finite == network.network.classifier.weight.numel() and step.gradient_norm == math.inf
 
 
+@pytest.mark.parametrize("epochs", [1, 6])
+def test_weights_far_worse_than_guessing_are_not_kept_though_all_is_finite(epochs):
+    with pytest.raises(
+        TrainingDiverged, match=r"loss is .* after epoch \d, step \d+, where guessing costs 0.69, most"
+    ) as caught:
+        run(network_of(ARCHITECTURES["mean"], **QUIET), epochs=epochs, lr=10.0, schedule="constant", warmup_ratio=0.0)
+    assert str(caught.value).endswith("since a learning rate of 10 is too high; use a learning rate of 0.003")
+
+
 def test_weights_that_make_no_numbers_after_the_last_step_are_not_kept():
     network = network_of(ARCHITECTURES["mean"], **QUIET)
     network.register_forward_hook(lambda module, _, output: output if module.training else _infinite(output))
