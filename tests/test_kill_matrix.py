@@ -140,6 +140,42 @@ def test_a_training_that_meets_every_accident_is_the_training_that_met_none(root
     assert metrics[0] == metrics[1] != {}
 
 
+@pytest.fixture
+def disk(root) -> Iterator[Path]:
+    """The same runs/, on a file system of three MiB."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", root], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield root
+    for folder in root.iterdir():
+        jobs.stop(folder, grace_s=0.0)
+    subprocess.run(["umount", "--lazy", root], check=True)
+
+
+def fill(disk: Path, left: int) -> Path:
+    """A file that leaves so many bytes free, or a few more."""
+    free = os.statvfs(disk)
+    (disk / ".filler").write_bytes(bytes(free.f_bavail * free.f_frsize - left))
+    return disk / ".filler"
+
+
+def test_a_full_disk_keeps_the_last_checkpoint_and_the_run_goes_on_when_there_is_room(disk, config, monkeypatch):
+    folder = disk / "1"
+    monkeypatch.setenv("ACCIDENT", "signal SIGTERM 5")
+    jobs.launch(["train", *flags("tiny", replace(config, training=replace(config.training, epochs=1)))], folder)
+    assert is_over(folder) == "interrupted"
+    kept, size = runs.read("1").kept, (folder / run_folder.CHECKPOINT).stat().st_size
+    filler = fill(disk, size // 2)
+    assert goes_on(folder, monkeypatch) == "failed"
+    failed = events(folder)[-1]
+    assert isinstance(failed, Failed) and failed.kind == "disk"
+    assert "(No space left on device, 0." in failed.reason and failed.reason.endswith("make room there")
+    assert runs.read("1").kept == kept and not list(folder.glob("*.partial"))
+    filler.unlink()
+    assert goes_on(folder, monkeypatch) == "succeeded"
+    assert [event.step for event in events(folder) if isinstance(event, TrainingStarted)] == [0, 5, 5]
+
+
 def test_a_training_that_is_asked_to_end_while_it_waits_says_so_and_goes_on(root, config):
     folder = root / "2"
     with jobs.hold(root / "1", "cpu"):
