@@ -36,7 +36,7 @@ def test_what_went_wrong_is_found_in_a_log(tmp_path):
     assert faults(log) == ["IndexError: d"]
 
 
-TITLES = ["Inspect", "Score", "Train", "Compare", "Lengths", "Memory"]
+TITLES = ["Inspect", "Heads", "Score", "Train", "Compare", "Ablate", "Lengths", "Reviews", "Calibration", "Memory", "Claims"]
 
 
 @pytest.mark.parametrize(
