@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from core.ablations import ABLATIONS, pair
 from core.artifact import read_run
-from core.config import ExperimentConfig, RunConfig, to_json
+from core.config import ExperimentConfig, RunConfig, run_config_from_json, to_json
 from core.curves import last
 from core.jobs import Stopped, sentence
-from core.presets import flags, of_kind
+from core.measure.planner import needed_bytes
+from core.presets import flags, nearest
 from core.recorded import Column, Table
 from core.records import Cancelled, Event, ExperimentStarted, Failed, MemberFinished, MemberStarted
 from core.run_folder import MEMBERS, append_event, make_folder, state, write_config, write_request
@@ -146,13 +147,21 @@ def _trained(member: Member, place: Path) -> MemberFinished | None:
 
 def _finished(member: Member, place: Path, at: Path) -> MemberFinished:
     record = read_run(at / "model")
-    test = record["metrics"]["test"]
+    test, (peak_bytes, peak_source) = record["metrics"]["test"], _peak(record)
     return replace(
         _nothing(member, place, at),
         n=test["n"], accuracy=test["accuracy"], f1=test["f1"], val_accuracy=record["metrics"]["validation"]["accuracy"],
-        train_s=record["training"]["train_s"], elapsed_s=record["wall_s"], peak_bytes=record["peak_memory"]["bytes"],
+        train_s=record["training"]["train_s"], elapsed_s=record["wall_s"], peak_bytes=peak_bytes, peak_source=peak_source,
         n_parameters=record["n_parameters"],
     )  # fmt: skip
+
+
+def _peak(record: Mapping[str, Any]) -> tuple[int | None, str | None]:
+    """The memory that a member takes at most, and what says so; on a CPU, a process keeps what earlier members let go."""
+    if record["training"]["device"] == "cuda":
+        return record["peak_memory"]["bytes"], record["peak_memory"]["source"]
+    config = run_config_from_json(record["config"])
+    return (None, None) if config.model.kind == "linear" else (needed_bytes(config), "predicted")
 
 
 def _nothing(member: Member, place: Path, at: Path, why_not: str | None = None) -> MemberFinished:
@@ -167,7 +176,7 @@ def _train(
     from core.training.run import forget_peak, train
 
     make_folder(place)
-    argv = ["train", *flags(of_kind(member.config.model.kind), member.config), "--out", str(place)]
+    argv = ["train", *flags(nearest(member.config), member.config), "--out", str(place)]
     write_request(place, argv, member.title)
     write_config(place, member.config)
     started = _nothing(member, place, place)
@@ -212,7 +221,10 @@ class Outcome:
     def accuracy(self) -> Difference | None:
         """The mean accuracy on the test side and its interval over seeds; None before there are two."""
         found = [event.accuracy for event in self.finished if event.accuracy is not None]
-        return mean_of_seeds(found) if len(found) > 1 else None
+        if len(found) < 2:
+            return None
+        mean = mean_of_seeds(found)
+        return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))  # a share is not beyond
 
     def mean(self, figure: str) -> float | None:
         """Of a figure of its members; None where none has it."""
@@ -308,7 +320,7 @@ def as_table(bases: Mapping[str, str | None], events: Iterable[MemberFinished]) 
     caption = (
         "A row for each training: what it was held against, for a base nothing, and what came of it. accuracy and f1 are of "
         "its n test reviews, shares from 0 to 1; train_s are seconds of training proper, elapsed_s of all; peak_bytes is the "
-        "most memory that the process held meanwhile."
+        "memory of a step at its most, measured on a GPU, and predicted on a CPU."
     )
     return Table(name="members", caption=caption, columns=tuple(Column(name=name) for name in ON_RECORD), rows=tuple(rows))
 

@@ -117,9 +117,10 @@ def preset(name: str) -> RunConfig:
     return PRESETS[name]()
 
 
-def of_kind(kind: str) -> str:
-    """The name of the first preset of that kind of network."""
-    return next(name for name, make in PRESETS.items() if make().model.kind == kind)
+def nearest(config: RunConfig) -> str:
+    """The name of the preset of its kind from which a configuration differs least."""
+    same = [name for name, make in PRESETS.items() if type(make().model) is type(config.model)]
+    return min(same, key=lambda name: len(flags(name, config)))
 
 
 def flags(name: str, config: RunConfig) -> list[str]:

@@ -448,7 +448,9 @@ class MemberFinished:
     elapsed_s: float | None = None
     """Seconds that all of it took."""
     peak_bytes: int | None = None
-    """The most memory that the process held meanwhile."""
+    """The memory of a training step at its most."""
+    peak_source: str | None = None
+    """What says so: a counter, or predicted."""
     n_parameters: int | None = None
 
 

@@ -129,6 +129,7 @@ def test_each_member_is_trained_once_seed_by_seed(done):
     assert isinstance(said[-1], Finished) and run_folder.state(folder) == "succeeded"
     for event in finished:
         assert event.n and event.why_not is None and 0 < (event.train_s or 0) < (event.elapsed_s or 0)
+        assert event.peak_bytes and event.peak_source == "predicted"
         assert (event.run, event.n_parameters) == (f"a/members/{event.fingerprint}", finished[0].n_parameters)
 
 

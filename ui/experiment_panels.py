@@ -24,7 +24,8 @@ NOTES = (
     "A difference is that of the accuracies on the test reviews, of the same seed for both, so that reviews, first weights and "
     "order are the same as far as they can be; its mean over seeds has Student's 95% interval. A difference counts as shown "
     "where p is below 0.05, made larger for there being several (Holm). With three seeds only large differences can be shown. "
-    "Times are of training proper; memory is the most that the process held meanwhile."
+    "A whisker is of one ablation by itself. Times are of training proper. Memory is that of a step at its most: measured on a "
+    "GPU, and predicted on a CPU, where one process that trains all members keeps what the earlier ones let go."
 )
 SHARES = ("accuracy", "accuracy from", "accuracy to")
 COLUMNS = {name: st.column_config.NumberColumn(format="%.1f%%") for name in SHARES} | {
@@ -184,6 +185,7 @@ def _row(outcome: Outcome, base: Outcome | None) -> dict[str, object]:
         "training": seconds,
         "times the base": seconds / others if seconds is not None and others else None,
         "memory": _times(memory, 2**-20),
+        "memory is": next((event.peak_source for event in outcome.finished if event.peak_source), None),
         "parameters": outcome.mean("n_parameters"),
         "verdict": outcome.verdict,
     }

@@ -10,7 +10,7 @@ from core import runs
 from core.ablate import argv
 from core.ablations import ABLATIONS, why_not
 from core.catalog import SOURCES
-from core.config import MOST_SEEDS, ExperimentConfig, RunConfig
+from core.config import MOST, MOST_SEEDS, ExperimentConfig, RunConfig
 from core.curves import last
 from core.experiments import estimated_s, gather, left_s, members, progress
 from core.figures.labels import duration
@@ -80,7 +80,7 @@ def _size(base: RunConfig, name: str) -> tuple[RunConfig, int]:
         )  # fmt: skip
     with fields.cell():
         limit = st.number_input(
-            "Reviews at most", 200, 10**6, base.reviews.limit or 5_000, 1_000, key=f"ablate_limit_{name}",
+            "Reviews at most", 200, MOST, base.reviews.limit or 5_000, 1_000, key=f"ablate_limit_{name}",
             persist_state="session", help="Before they are split into training, validation and test.",
         )  # fmt: skip
     with fields.cell():
@@ -89,7 +89,7 @@ def _size(base: RunConfig, name: str) -> tuple[RunConfig, int]:
         )
     with fields.cell():
         length = st.number_input(
-            "Tokens of a review at most", 8, 8_192, base.model.max_len, 64, key=f"ablate_max_len_{name}",
+            "Tokens of a review at most", 8, MOST, base.model.max_len, 64, key=f"ablate_max_len_{name}",
             persist_state="session", help="Longer reviews are cut.",
         )  # fmt: skip
     smaller = replace(
