@@ -19,8 +19,11 @@ def presenting() -> bool:
     return st.query_params.get("present") == "1"
 
 
-def review() -> str:
-    """The typed text, kept for the session. An example takes its place when its button is pressed."""
+def review(verb: str = "Inspect") -> str:
+    """The typed text, kept for the session, on every page that asks for it. `verb` is what its button says.
+
+    An example takes its place when its button is pressed.
+    """
     text = st.text_area(
         "Review",
         key="inspect_review",
@@ -29,7 +32,7 @@ def review() -> str:
         placeholder="Type or paste a review, in the language that the models were trained on.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Inspect", type="primary", help="Ctrl+Enter in the text does the same.")
+        st.button(verb, type="primary", help="Ctrl+Enter in the text does the same.")
         st.caption("or an example:", width="content")
         for name in NAMES:
             st.button(name, key=f"inspect_example_{name}", on_click=_fill, args=(name,))

@@ -1,19 +1,21 @@
 """What each attention head does: with one review, and over a sample of them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from core import statistics
 from core.evaluation.scoring import score
 from core.inspection.reading import Reader, encode_typed
 from core.inspection.subject import Subject, has_heads, log_odds, subject
 from core.inspection.words import ADDED
 from core.records import Head
+from core.statistics import Difference
 from core.words import count_words
 
 How = Literal["zero", "mean"]
@@ -24,13 +26,36 @@ How = Literal["zero", "mean"]
 class Importance:
     """What each head does for a sample of labelled reviews."""
 
-    n: int
-    accuracy: float
+    labels: Int[np.ndarray, "n"]
+    answers: Int[np.ndarray, "n"]
     """With all heads."""
-    without: Float[np.ndarray, "L H"]
-    """Accuracy without each head."""
+    answers_without: Int[np.ndarray, "L H n"]
+    """Without each head."""
     effect: Float[np.ndarray, "L H"]
     """How far the log-odds of the first class move without it, in nats: the mean over reviews, whatever the direction."""
+    n_classes: int
+
+    @property
+    def n(self) -> int:
+        """Reviews."""
+        return len(self.labels)
+
+    @property
+    def accuracy(self) -> float:
+        """With all heads."""
+        return float(np.mean(self.answers == self.labels))
+
+    @property
+    def without(self) -> Float[np.ndarray, "L H"]:
+        """Accuracy without each head."""
+        return (self.answers_without == self.labels).mean(-1)
+
+    def differences(self) -> list[Difference]:
+        """How much better the model is without each head, layer by layer: McNemar's p, by Holm for all heads together."""
+        rows = self.answers_without.reshape(-1, self.n)
+        corrected = statistics.holm([statistics.mcnemar(self.answers == self.labels, row == self.labels) for row in rows])
+        found = [statistics.difference(self.labels, self.answers, row, self.n_classes, statistics.accuracy) for row in rows]
+        return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
 
 def heads(model: Reader, text: str, how: How = "zero") -> list[Head]:
@@ -82,14 +107,16 @@ def importance(
         raise ValueError("got no review, expected at least one")
     shape = _shape(subject(model, texts[0]))
     ids = [model.cut.ids(encode_typed(model, text).ids) for text in texts]
-    classes = np.array(labels)
     whole = score(model.network, ids, progress)
-    without, moved = np.zeros(shape), np.zeros(shape)
+    answers, moved = np.zeros((*shape, len(ids)), np.int64), np.zeros(shape)
     for place in np.ndindex(shape):
         logits = score(model.network, ids, progress, **off(shape, [place], how))
-        without[place] = np.mean(logits.argmax(-1) == classes)
+        answers[place] = logits.argmax(-1)
         moved[place] = np.abs(_first_class(whole) - _first_class(logits)).mean()
-    return Importance(n=len(ids), accuracy=float(np.mean(whole.argmax(-1) == classes)), without=without, effect=moved)
+    return Importance(
+        labels=np.array(labels, np.int64), answers=whole.argmax(-1), answers_without=answers, effect=moved,
+        n_classes=whole.shape[1],
+    )  # fmt: skip
 
 
 def entropies(weights: Float[np.ndarray, "L H Q T"]) -> Float[np.ndarray, "L H"]:
