@@ -82,13 +82,17 @@ def stamp(model: Model, found: Evidence) -> list[str]:
     trained = "" if seed is None else f", trained with seed {seed}"
     n_tokens = answer.tokens_read + answer.tokens_left_out
     limit = figures.largest_share(found)
+    maps = (
+        "Attention is of backend 'eager' in float32, before dropout, in evaluation mode; layers and heads count from 1",
+        "Evidence without a sign says how much, not for which class",
+    )
     return [
         f"Model {model.name}, weights of SHA-256 {weights_hash(model)}{trained}",
         f"Read {answer.tokens_read:,} of {n_tokens:,} tokens ({model.cut.truncation} of a longer review); words that were not "
         "read have no figures",
-        "Attention is of backend 'eager' in float32, before dropout, in evaluation mode; layers and heads count from 1",
-        f"{', '.join(m.title for m in EVIDENCE.values() if m.signed)}: in nats of log-odds, above 0 for {answer.label}; "
-        "other evidence has no sign",
+        f"{', '.join(EVIDENCE[name].title for name in found.found if EVIDENCE[name].signed)}: in nats of log-odds, above 0 for "
+        f"{answer.label}",
+        *(maps if "attention" in found.found else ()),
         f"Colours go from {-limit:.1%} to {limit:.1%} of what a method finds in all words, the same for all methods",
         f"{RANDOM_ORDERS} random orders, drawn with seed {SEED}",
     ]

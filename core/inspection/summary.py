@@ -12,7 +12,7 @@ from core.catalog import EVIDENCE
 from core.figures.labels import percent
 from core.records import Evidence
 
-TOLD = ("occlusion", "integrated_gradients", "gradient")
+TOLD = ("weights", "occlusion", "integrated_gradients", "gradient")
 """Methods whose words are named, the first that is there; attention alone says nothing of what speaks for a class."""
 MOST_NAMED = 3
 TOP = 5

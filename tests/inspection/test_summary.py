@@ -50,6 +50,7 @@ def test_the_first_of_the_methods_tells():
     low, high = [0.0] * 7 + [1.0], [1.0] + [0.0] * 7
     assert rests_on(evidence(gradient=high, integrated_gradients=high, occlusion=low)).endswith("mostly on 'drags'")
     assert rests_on(evidence(gradient=high, attention=low)).endswith("mostly on 'Superb'")
+    assert rests_on(evidence(occlusion=low, weights=high)).endswith("mostly on 'Superb'")
 
 
 def test_agreement_by_scipy_and_by_hand():
