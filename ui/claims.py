@@ -103,7 +103,7 @@ def details(found: Finding) -> None:
         st.markdown(f"**{markdown.literal(claim.told)}**")
         st.caption(markdown.literal(f"Claim {claim.number}, {claim.theme}. Source: {claim.source}."))
         st.badge(verdict.outcome, icon=icon, color=color)  # type: ignore[arg-type]
-        st.markdown(markdown.literal(_sentence(verdict.why)))
+        st.markdown(markdown.literal(_sentence(verdict.sentence if verdict.outcome == "only when" else verdict.why)))
         said = {"Question": claim.question, "Experiment": claim.method, "Rule": claim.rule, "Scale": _sentence(claim.scale)}
         for name, text in said.items():
             st.markdown(f"**{name}.** {markdown.literal(text)}")
@@ -117,10 +117,10 @@ def _sentence(text: str) -> str:
 
 def _figures(found: Finding) -> None:
     if not found.figures:
-        st.info(f"Nothing has been measured yet: `{found.command}`")
+        st.info("Nothing has been measured yet.")
         return
     st.dataframe(figures(found), hide_index=True, key=f"claims_figures_{found.claim.name}")
-    st.caption(markdown.literal(f"Measured on {found.hardware}, {found.date}, by {found.command}."))
+    st.caption(markdown.literal(f"Measured on {found.hardware}, {found.date}."))
 
 
 def figures(found: Finding) -> pd.DataFrame:
@@ -147,7 +147,8 @@ def again(found: Finding) -> None:
     """The button that measures a claim here and now, and how that goes."""
     claim = found.claim
     if not isinstance(claim, Measured):
-        st.caption(markdown.literal(f"Its figures are of a longer benchmark, which measures them again: {found.command}"))
+        st.caption("Its figures are of a longer benchmark, which measures them again:")
+        st.code(found.command, language="bash", wrap_lines=True)
         return
     asked = ("claims", launching.token("claims"), argv(claim.name), f"Claim {claim.number}: {claim.name}")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -156,7 +157,7 @@ def again(found: Finding) -> None:
             "Measure it here", type="primary", icon=":material/science:", key=f"claims_measure_{claim.name}",
             on_click=launching.launch, args=(*asked, config),
         )  # fmt: skip
-        st.caption(f"About {duration(claim.seconds)} on a quiet core.", width="content")
+        st.caption(f"About {duration(float(claim.seconds))} on a quiet core.", width="content")
     launching.refusal("claims")
     follow()
 

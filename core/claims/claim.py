@@ -25,6 +25,11 @@ class Verdict:
     why: str
     """What decides, with its figures, a sentence without full stop; of "only when", what follows these words first."""
 
+    @property
+    def sentence(self) -> str:
+        """Both, without full stop."""
+        return f"{self.outcome}{' ' if self.outcome == 'only when' else ': '}{self.why}"
+
 
 def holds(why: str) -> Verdict:
     """The figures are as told."""

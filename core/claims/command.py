@@ -68,7 +68,7 @@ def _again(claim: Measured, out: Path | None) -> Finding:
 def _line(found: Finding, as_json: bool) -> str:
     claim, verdict = found.claim, found.verdict
     if not as_json:
-        return f"{claim.number:2} {claim.name} ({claim.source}): {verdict.outcome}: {verdict.why}"
+        return f"{claim.number:2} {claim.name} ({claim.source}): {verdict.sentence}"
     return json.dumps({
         "name": claim.name, "number": claim.number, "source": claim.source, "claim": claim.told, "figures": dict(found.figures),
         "verdict": verdict.outcome, "why": verdict.why, "scale": claim.scale, "hardware": found.hardware, "date": found.date,

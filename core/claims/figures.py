@@ -8,7 +8,7 @@ from core.statistics import over_seeds
 Figures = Mapping[str, Value]
 Found = dict[str, Value]
 """Figures while they are gathered."""
-POINTS = 100
+POINTS = 100.0
 """Of a share of 1."""
 
 

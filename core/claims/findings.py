@@ -7,7 +7,7 @@ from datetime import date
 from core.claims.catalog import CLAIMS
 from core.claims.claim import Claim, Measured, Read, Verdict, not_shown
 from core.claims.figures import Figures
-from core.recorded import Column, Recorded, Table
+from core.recorded import Column, Recorded, Table, Value
 from core.records import ClaimMeasured, Event
 
 TABLE = "claims"
@@ -65,6 +65,19 @@ def measured_in(events: Iterable[Event]) -> list[ClaimMeasured]:
     return [event for event in events if isinstance(event, ClaimMeasured)]
 
 
+def measured_before(one: Recorded) -> dict[str, ClaimMeasured]:
+    """What results hold of claims, by name: the reverse of `table`."""
+    figures: dict[str, dict[str, Value]] = {}
+    for each in one.tables:
+        if each.name == TABLE and each.columns == COLUMNS:
+            for claim, figure, value in each.rows:
+                figures.setdefault(str(claim), {})[str(figure)] = value
+    return {
+        name: ClaimMeasured(claim=name, names=list(found), values=list(found.values()), hardware=one.hardware, date=one.date)
+        for name, found in figures.items()
+    }
+
+
 def table(found: Iterable[ClaimMeasured]) -> Table:
     """Figures of claims as results keep them."""
     return Table(
@@ -78,22 +91,12 @@ def table(found: Iterable[ClaimMeasured]) -> Table:
 def _measured(claim: Claim, recorded: Sequence[Recorded], here: ClaimMeasured | None) -> Finding:
     """The newer of what was measured here and what is recorded; of the same day, what was measured here."""
     command = f"python -m core claims run {claim.name}"
-    for one in recorded:
-        if here is not None and here.date >= one.date:
-            break
-        if figures := _figures(one, claim.name):
-            return Finding(claim=claim, figures=figures, hardware=one.hardware, date=one.date, command=command)
-    if here is None:
+    before = next((found for one in recorded if (found := measured_before(one).get(claim.name)) is not None), None)
+    newest = before if here is None or before is not None and before.date > here.date else here
+    if newest is None:
         return Finding(claim=claim, figures={}, command=command)
-    figures = dict(zip(here.names, here.values, strict=True))
-    return Finding(claim=claim, figures=figures, hardware=here.hardware, date=here.date, command=command)
-
-
-def _figures(one: Recorded, name: str) -> Figures:
-    for each in one.tables:
-        if each.name == TABLE and each.columns == COLUMNS:
-            return {str(figure): value for claim, figure, value in each.rows if claim == name}
-    return {}
+    figures = dict(zip(newest.names, newest.values, strict=True))
+    return Finding(claim=claim, figures=figures, hardware=newest.hardware, date=newest.date, command=command)
 
 
 def _read(claim: Read, recorded: Sequence[Recorded]) -> Finding:

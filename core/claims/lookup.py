@@ -5,9 +5,6 @@ from collections.abc import Callable, Mapping
 from core.claims.figures import Found, interval, mean
 from core.recorded import Table, Value
 
-BASE = "base"
-"""What ablations of an experiment are held against."""
-
 
 def cell(table: Table, column: str, where: Mapping[str, Value]) -> float | None:
     """The number of a column in the first row whose columns have the values of `where`; None if there is none."""
@@ -31,25 +28,29 @@ def ratio(over: float | None, under: float | None) -> float | None:
 def lost(tables: Mapping[str, Table], ablation: str, name: str, column: str = "accuracy") -> Found:
     """By how much an ablation is worse than its base over the seeds of a recorded experiment, in points, under `name`.
 
-    Members of a seed that came to nothing are counted apart. Empty where the experiment has no such ablation.
+    Trainings that came to nothing are counted apart. Empty where the experiment has no such ablation.
     """
     for table in tables.values():
-        base, variant = (_by_seed(table, member, column) for member in (BASE, ablation))
-        if variant:
-            seeds = [seed for seed, value in variant.items() if value is not None and base.get(seed) is not None]
-            failed = {f"{ablation}: trainings that failed": sum(value is None for value in variant.values())}
-            both = [[float(of[seed] or 0.0) for seed in seeds] for of in (variant, base)]
-            means = {f"{member}, {column} %": 100 * mean(values) for member, values in zip((ablation, BASE), both, strict=True)
-                     if values}  # fmt: skip
-            found = interval(name, *both) if len(seeds) > 1 else {"seeds": len(seeds)}
-            return means | found | failed
+        variant = _by_seed(table, ablation, column)
+        bases = {
+            base for member, base in zip(table.column("ablation"), table.column("base"), strict=True) if member == ablation
+        }
+        for base in bases:
+            return _lost(ablation, name, column, _by_seed(table, base, column), variant)
     return {}
 
 
-def _by_seed(table: Table, member: str, column: str) -> dict[Value, float | None]:
-    """A member's figure by seed; of a base that differs from ablation to ablation, the first."""
-    found: dict[Value, float | None] = {}
-    for name, seed, value in zip(table.column("ablation"), table.column("seed"), table.column(column), strict=True):
-        if str(name).partition(",")[0] == member and seed not in found:
-            found[seed] = float(value) if isinstance(value, int | float) else None
-    return found
+def _lost(
+    ablation: str, name: str, column: str, base: Mapping[Value, float | None], variant: Mapping[Value, float | None]
+) -> Found:
+    pairs = [(after, before) for seed, after in variant.items() if after is not None and (before := base.get(seed)) is not None]
+    worse, better = ([pair[place] for pair in pairs] for place in (0, 1))
+    means: Found = {f"{of}, {column} %": 100 * mean(values) for of, values in ((ablation, worse), ("base", better)) if values}
+    found: Found = interval(name, worse, better) if len(pairs) > 1 else {"seeds": len(pairs)}
+    return means | found | {f"{ablation}: trainings that failed": sum(after is None for after in variant.values())}
+
+
+def _by_seed(table: Table, member: Value, column: str) -> dict[Value, float | None]:
+    """A figure of a member by seed; None for a training that came to nothing."""
+    rows = zip(table.column("ablation"), table.column("seed"), table.column(column), strict=True)
+    return {seed: float(value) if isinstance(value, int | float) else None for name, seed, value in rows if name == member}

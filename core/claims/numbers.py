@@ -175,6 +175,6 @@ CLAIMS: tuple[Claim, ...] = (
         question="What is lost by layer norm over all numbers of a text?",
         method="An encoder is trained with it and with layer norm of each token, three seeds.",
         verdict=norm_over_text, experiment=f"{TRAINED}:norm_over_text", seconds=60,
-        scale="1 layer of 64, 2,125 training reviews of IMDB, up to 64 tokens, 2 epochs, 3 seeds, 1,200 test reviews",
+        scale="1 layer of 64, 2,040 training reviews of IMDB, up to 128 tokens, 3 epochs, 3 seeds, 1,200 test reviews",
     ),
 )  # fmt: skip

@@ -116,7 +116,7 @@ CLAIMS: tuple[Claim, ...] = (
         method="Encoders are trained at 128 tokens with each kind of positions, and long test reviews are read up to 128 and "
         "up to 500 tokens. From 512 to 1,024 would need a GPU.",
         verdict=long_texts, experiment=f"{TRAINED}:extrapolation", seconds=180,
-        scale="1 layer of 64, 1,360 training reviews of IMDB, 3 epochs, 3 seeds, test reviews of more than 256 tokens",
+        scale="1 layer of 64, 2,040 training reviews of IMDB, 3 epochs, 3 seeds, test reviews of more than 256 tokens",
     ),
     Measured(
         number=44, name="shift-is-linear", theme="positions and maps", source="B",
@@ -131,7 +131,7 @@ CLAIMS: tuple[Claim, ...] = (
         question="How far are learned and sinusoidal positions after one epoch?",
         method="The encoders of trained-128-tested-500 are measured after their first epoch, and at the end.",
         verdict=learn_faster, experiment=f"{TRAINED}:learned_positions", seconds=120,
-        scale="1 layer of 64, 1,360 training reviews of IMDB, up to 128 tokens, 3 seeds",
+        scale="1 layer of 64, 2,040 training reviews of IMDB, up to 128 tokens, 3 epochs, 3 seeds, 1,200 test reviews",
     ),
     Measured(
         number=46, name="order-without-positions", theme="positions and maps", source="B",

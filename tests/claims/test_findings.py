@@ -84,12 +84,13 @@ def test_a_table_of_the_same_name_without_the_columns_is_another_one():
 
 
 def members(*rows: tuple) -> Table:
-    return made("members", "ablation;seed;accuracy;f1", *rows)
+    return made("members", "ablation;base;seed;accuracy;f1", *rows)
 
 
 def test_an_ablation_is_held_against_its_base_seed_by_seed():
-    table = members(("base", 0, 0.8, 0.7), ("base", 1, 0.9, 0.8), ("heads-1", 1, 0.85, 0.8), ("heads-1", 0, 0.77, 0.7),
-                    ("heads-1", 2, None, None))  # fmt: skip
+    table = members(("base", None, 0, 0.8, 0.7), ("base", None, 1, 0.9, 0.8), ("base, other", None, 0, 0.1, 0.1),
+                    ("heads-1", "base", 1, 0.85, 0.8), ("heads-1", "base", 0, 0.77, 0.7),
+                    ("heads-1", "base", 2, None, None))  # fmt: skip
     found = lost({"cpu": table}, "heads-1", "loss")
     assert (found["loss"], found["seeds"], found["heads-1: trainings that failed"]) == (pytest.approx(4.0), 2, 1)
     assert found["loss, from"] < 4 < found["loss, to"]
@@ -98,7 +99,7 @@ def test_an_ablation_is_held_against_its_base_seed_by_seed():
 
 
 def test_where_every_training_failed_there_are_no_seeds():
-    table = members(("base", 0, 0.8, 0.7), ("scale-off", 0, None, None))
+    table = members(("base", None, 0, 0.8, 0.7), ("scale-off", "base", 0, None, None))
     assert lost({"cpu": table}, "scale-off", "loss") == {"seeds": 0, "scale-off: trainings that failed": 1}
     assert finding("scale-or-diverge", recorded(table)).verdict.outcome == "holds here"
 

@@ -35,7 +35,7 @@ def _shares(one: Learned, reviews: int) -> tuple[np.ndarray, np.ndarray]:
     """Of states and of the loss, at each of `DISTANCES`."""
     texts, room = held_out(one), one.config.model.max_len
     chosen = [place for place, ids in enumerate(texts.ids) if len(ids) >= room][:reviews]
-    ids = torch.stack([torch.from_numpy(np.asarray(texts.ids[place][:room])).long() for place in chosen])
+    ids = torch.stack([torch.from_numpy(np.array(texts.ids[place][:room])).long() for place in chosen])
     labels = torch.from_numpy(texts.labels[chosen])
     embedded, states, logits = _watched(one.network.network, ids)
     loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
@@ -54,7 +54,7 @@ def _watched(network: nn.Module, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         seen["embedded"] = made.detach().requires_grad_()
         return seen["embedded"]
 
-    def keep_states(module: nn.Module, given: object, made: Tensor | tuple[Tensor, ...]) -> None:
+    def keep_states(module: nn.Module, given: object, made: Tensor | tuple[Tensor, Tensor | None]) -> None:
         seen["states"] = made[0] if isinstance(made, tuple) else made
 
     last = [module for module in network.modules() if isinstance(module, EncoderLayer | BothDirections)][-1]

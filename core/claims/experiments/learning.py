@@ -52,11 +52,6 @@ class Learned:
         """Mean over the last tenth of the steps: whether the network can fit what it is given."""
         return float(np.mean(self.losses[-max(1, len(self.losses) // 10) :]))
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether it was trained to the end."""
-        return all(map(math.isfinite, self.losses))
-
 
 @dataclass(frozen=True)
 class HeldOut:
@@ -78,10 +73,9 @@ def learned(config: RunConfig) -> Learned:
     trainer, losses = Trainer(network, prepared.config, *sides, Execution.of(config)), []
     while not trainer.done:
         step = trainer.advance(watched=False)
-        losses.append(step.loss)
         if not (math.isfinite(step.loss) and math.isfinite(step.gradient_norm)):
-            losses.append(math.nan)
             break
+        losses.append(step.loss)
         if trainer.is_last_of_epoch:
             trainer.validate()
     trainer.best.restore()

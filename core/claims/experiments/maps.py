@@ -1,6 +1,7 @@
 """Experiments on positions and on maps: what order does, where attention goes, and whether heads differ."""
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,7 @@ from core.config import EncoderArchitecture
 from core.data.sources.bundled import imdb
 from core.data.splits import split
 from core.inspection.reading import read
+from core.networks.auto import build
 from core.networks.encoder import Encoder
 from core.positional.sinusoidal import table
 from core.records import AttentionMap
@@ -23,9 +25,14 @@ READER = "imdb-encoder"
 REVIEWS = 40
 
 
-def some_reviews(label_names: Sequence[str] = (), n: int = REVIEWS) -> list[str]:
+def some_reviews() -> list[str]:
     """The first test reviews that come with the lab."""
-    return split(imdb()).test.texts[:n]
+    return _test_reviews()[:REVIEWS]
+
+
+@lru_cache(maxsize=1)
+def _test_reviews() -> list[str]:
+    return split(imdb()).test.texts
 
 
 def sliced_table() -> Figures:
@@ -71,14 +78,13 @@ def word_order() -> Figures:
 
 def stop_words() -> Figures:
     """Attention that words without content and punctuation receive, and their share of the tokens."""
-    maps = _maps(open_model(models_root() / READER))
-    received = [float(one.received()[_empty(one)].sum()) for one in maps]
-    shares = [float(_empty(one).mean()) for one in maps]
-    ratio = mean(received) / max(mean(shares), 1e-9)
-    return {
-        "attention received, %": 100 * mean(received), "share of the tokens, %": 100 * mean(shares), "ratio": ratio,
-        "reviews": len(maps),
-    }  # fmt: skip
+    model = open_model(models_root() / READER)
+    torch.manual_seed(0)
+    untrained = replace(model, network=build(model.architecture, model.label_names).eval())
+    found = {"attention received, %": _maps(model), "attention received, untrained, %": _maps(untrained)}
+    shares = [float(_empty(one).mean()) for one in found["attention received, %"]]
+    received = {name: 100 * mean([float(one.received()[_empty(one)].sum()) for one in maps]) for name, maps in found.items()}
+    return received | {"share of the tokens, %": 100 * mean(shares), "reviews": len(shares)}
 
 
 def _maps(model: Model) -> list[AttentionMap]:

@@ -134,7 +134,7 @@ PASSES = 10
 def flicker() -> Figures:
     """Predictions of a trained model, read again and again in training mode and in evaluation mode."""
     model = open_model(models_root() / READER)
-    batch = collate([model.cut.ids(encode(model.tokenizer, text).ids) for text in some_reviews(model.label_names)])
+    batch = collate([model.cut.ids(encode(model.tokenizer, text).ids) for text in some_reviews()])
     mask = None if batch.token_mask is None else batch.token_mask.long()
     figures: Found = {}
     torch.manual_seed(0)

@@ -1,7 +1,8 @@
 """What the models that come along reached, read from their folders: one seed each."""
 
-from core.artifact import models_root, read_predictions, read_run
+from core.artifact import models_root, read_run
 from core.claims.figures import Figures
+from core.evaluation import predictions
 from core.evaluation.paired import compare
 
 ENCODER, BILSTM = "imdb-encoder", "imdb-bilstm"
@@ -16,5 +17,5 @@ def encoder() -> Figures:
 
 def gain() -> Figures:
     """Of the encoder over the BiLSTM, on the same test reviews."""
-    found = compare(*(read_predictions(models_root() / name) for name in (BILSTM, ENCODER))).accuracy
+    found = compare(*(predictions.read(models_root() / name) for name in (BILSTM, ENCODER))).accuracy
     return {"shipped models: gain of the transformer, points": 100 * found.value, "shipped models: p": found.p}

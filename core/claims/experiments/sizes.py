@@ -30,7 +30,7 @@ ARTICLE_D = Cell(
 )
 """The encoder of article D in training."""
 LENGTHS = (128, 256, 512, 1024, 2048)
-FORMATS = {"1 byte a number": torch.int8, "float16": torch.float16, "float32": torch.float32}
+FORMATS = {"8 bits": torch.int8, "16 bits": torch.float16, "32 bits": torch.float32}
 
 
 def _scores(batch: int, n_heads: int, length: int, dtype: torch.dtype = torch.float32) -> float:

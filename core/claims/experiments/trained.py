@@ -1,7 +1,8 @@
 """Experiments that train: small networks, the same seeds for each variant, and what their difference comes to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import log
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from core.claims.experiments.gradients import by_distance
 from core.claims.experiments.learning import (
     ON_ONE_CORE,
     RECURRENT,
-    SEEDS,
     SMALL,
     HeldOut,
     Learned,
@@ -21,6 +21,7 @@ from core.claims.experiments.learning import (
 )
 from core.claims.figures import Figures, Found, interval, mean
 from core.config import Architecture, DataConfig, EncoderArchitecture, RunConfig, TrainingConfig
+from core.positional.sinusoidal import table
 
 LONG = 96
 """Words beyond which the article sees a BiLSTM drop."""
@@ -43,9 +44,10 @@ FEW = 600
 """Reviews of a small data set."""
 
 
-def pair(limit: int = 1_600) -> dict[str, list[Learned]]:
+def pair() -> dict[str, list[Learned]]:
     """Both networks, trained on the same reviews."""
-    return {name: of_seeds(_config(model, limit)) for name, model in PAIR.items()}
+    training = replace(ON_ONE_CORE, batch_size=16)
+    return {name: of_seeds(_config(model, 5_000, training)) for name, model in PAIR.items()}
 
 
 def gain() -> Figures:
@@ -87,15 +89,15 @@ def _accuracies(found: dict[str, list[float]]) -> Found:
     return {f"{name}, %": 100 * mean(values) for name, values in found.items()}
 
 
-# Positions
+# Positions, and parts that are wrong
 
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi")
 TRAINED_AT, TESTED_AT = 128, 500
 
 
-def _positioned(positional: str, limit: int = 1_600) -> list[Learned]:
-    model = replace(SMALL, positional=positional, max_len=TRAINED_AT)  # type: ignore[arg-type]
-    return of_seeds(_config(model, limit))
+def _small(**knobs: object) -> list[Learned]:
+    """The smallest network that learns enough to lose some of it, otherwise in these knobs."""
+    model = replace(SMALL, max_len=TRAINED_AT, **knobs)  # type: ignore[arg-type]
+    return of_seeds(_config(model, 2_400, replace(ON_ONE_CORE, batch_size=16, lr=5e-3)))
 
 
 def _longer(reviews: HeldOut) -> HeldOut:
@@ -108,13 +110,13 @@ def extrapolation() -> Figures:
     """Accuracy on long reviews read up to 128 tokens, as in training, and up to 500."""
     figures: Found = {}
     for positional in ("sinusoidal", "rotary", "alibi"):
-        networks = _positioned(positional)
+        networks = _small(positional=positional)
         read = [(right(one, _longer(held_out(one)), TRAINED_AT).mean(), right(one, _longer(held_out(one)), TESTED_AT).mean())
                 for one in networks]  # fmt: skip
         short, long = ([float(pair[place]) for pair in read] for place in (0, 1))
         figures |= {f"{positional} at {TRAINED_AT}, %": 100 * mean(short), f"{positional} at {TESTED_AT}, %": 100 * mean(long)}
         figures |= interval(f"{positional}: change, points", short, long)
-    figures["learned"] = _refusal(_positioned("learned")[0])
+    figures["learned"] = _refusal(_small(positional="learned")[0])
     return figures | {"reviews": len(_longer(held_out(networks[0])).ids)}
 
 
@@ -128,14 +130,36 @@ def _refusal(one: Learned) -> str:
 
 def learned_positions() -> Figures:
     """How far learned and sinusoidal positions are after the first epoch, and at the end."""
-    found = {positional: _positioned(positional) for positional in ("sinusoidal", "learned")}
+    found = {positional: _small(positional=positional) for positional in ("sinusoidal", "learned")}
     losses = {name: [one.epochs[0].val_loss for one in networks] for name, networks in found.items()}
     final = {name: accuracies(networks) for name, networks in found.items()}
     return (
         {f"{name}: validation loss after one epoch, nats": mean(values) for name, values in losses.items()}
         | _accuracies(final)
-        | interval("lower loss of learned, nats", losses["learned"], losses["sinusoidal"], unit=1)
+        | interval("lower loss of learned, nats", losses["learned"], losses["sinusoidal"], unit=1.0)
     )
+
+
+def trained_table() -> Figures:
+    """How far a table of positions moves that is a parameter, and what that does to accuracy."""
+    fixed, wrong = _small(), _small(mistake="positions_as_parameter")
+    moved = []
+    for one in wrong:
+        weight = one.network.network.positional.table.weight.detach()
+        start = table(weight.shape[0], weight.shape[1], weight.device)
+        moved.append(float((weight - start).norm() / start.norm()))
+    found = {"fixed": accuracies(fixed), "parameter": accuracies(wrong)}
+    return (
+        {"moved, % of its norm": 100 * mean(moved)}
+        | _accuracies(found)
+        | interval("gain of the fixed table, points", found["parameter"], found["fixed"])
+    )
+
+
+def norm_over_text() -> Figures:
+    """Accuracy with layer norm over all tokens of a text in place of each token's components."""
+    found = {"each token": accuracies(_small()), "whole text": accuracies(_small(mistake="layer_norm_over_text"))}
+    return _accuracies(found) | interval("loss by the whole text, points", found["whole text"], found["each token"])
 
 
 # How training goes
@@ -165,7 +189,7 @@ def warm_up() -> Figures:
         {f"{name}: mean change from step to step, nats": mean(values) for name, values in shaking.items()}
         | {f"{name}: highest loss, nats": mean(values) for name, values in highest.items()}
         | {f"{name}: loss at the end, nats": mean(values) for name, values in final.items()}
-        | interval("more change from step to step without, nats", shaking["with"], shaking["without"], unit=1)
+        | interval("more change from step to step without, nats", shaking["with"], shaking["without"], unit=1.0)
     )
 
 
@@ -178,8 +202,8 @@ def second_beta() -> Figures:
     gains = {warm: [a - b for a, b in zip(final[warm, 0.999], final[warm, 0.98], strict=True)] for warm in named}
     return (
         {f"{named[warm]}, beta2 {beta2}: loss at the end, nats": mean(values) for (warm, beta2), values in final.items()}
-        | interval("lower loss by 0.98 with warm-up, nats", final[WARM, 0.98], final[WARM, 0.999], unit=1)
-        | interval("more of it with warm-up than without, nats", gains[COLD], gains[WARM], unit=1)
+        | interval("lower loss by 0.98 with warm-up, nats", final[WARM, 0.98], final[WARM, 0.999], unit=1.0)
+        | interval("more of it with warm-up than without, nats", gains[COLD], gains[WARM], unit=1.0)
     )
 
 
@@ -193,7 +217,7 @@ def _deep(n_layers: int, **knobs: object) -> list[Learned]:
 
 
 def _losses(networks: Sequence[Learned]) -> list[float]:
-    return [one.final_loss if one.is_finite else float("inf") for one in networks]
+    return [one.final_loss for one in networks]
 
 
 def _depths(variants: dict[str, dict[str, object]]) -> dict[str, list[float]]:
@@ -205,11 +229,11 @@ def residual() -> Figures:
     found = _depths({"with": {}, "without": {"residual": False}})
     rough = {name: list(map(_shaking, _deep(DEPTHS[0], **knobs))) for name, knobs in
              {"with": {}, "without": {"residual": False}}.items()}  # fmt: skip
-    figures = {f"{name}: loss at the end, nats": mean(values) for name, values in found.items()}
+    figures: Found = {f"{name}: loss at the end, nats": mean(values) for name, values in found.items()}
     figures |= {f"{name}: mean change from step to step, nats": mean(values) for name, values in rough.items()}
     for depth in DEPTHS:
         figures |= interval(
-            f"higher loss without, {depth} layers, nats", found[f"with, {depth} layers"], found[f"without, {depth} layers"], 1
+            f"higher loss without, {depth} layers, nats", found[f"with, {depth} layers"], found[f"without, {depth} layers"], 1.0
         )
     return figures
 
@@ -220,7 +244,7 @@ def norms() -> Figures:
     figures = {f"{name}: loss at the end, nats": mean(values) for name, values in found.items()}
     for depth in DEPTHS:
         figures |= interval(
-            f"lower loss of pre, {depth} layers, nats", found[f"pre, {depth} layers"], found[f"post, {depth} layers"], 1
+            f"lower loss of pre, {depth} layers, nats", found[f"pre, {depth} layers"], found[f"post, {depth} layers"], 1.0
         )
     return figures
 
@@ -235,45 +259,18 @@ def wide_heads() -> Figures:
     figures: Found = {}
     for d_head, n_heads in HEADS.items():
         model = replace(NARROW, d_model=128, n_heads=n_heads, n_layers=1, d_ff=128)
-        found = {
-            lr: [min(epoch.val_loss for epoch in one.epochs) if one.epochs else float("inf")
-                 for one in of_seeds(_config(model, 800, replace(STEEP, lr=lr)))]
-            for lr in RATES
-        }  # fmt: skip
+        found = {lr: _lowest(of_seeds(_config(model, 800, replace(STEEP, lr=lr)))) for lr in RATES}
         figures |= {f"d_head {d_head}, rate {lr:g}: lowest validation loss, nats": mean(values) for lr, values in found.items()}
-        best = [min(RATES, key=lambda lr, at=at: found[lr][at]) for at in range(len(SEEDS))]
-        figures[f"d_head {d_head}: best rate of each seed"] = ", ".join(f"{lr:g}" for lr in best)
-        figures[f"d_head {d_head}: best rate on average"] = min(RATES, key=lambda lr: mean(found[lr]))
-    return figures | {"seeds": len(SEEDS)}
+        best = [min(pairs, key=lambda pair: pair[1])[0] for pairs in zip(*_rated(found), strict=True)]
+        figures |= {f"d_head {d_head}: best rate of each seed": ", ".join(f"{lr:g}" for lr in best), "seeds": len(best)}
+    return figures
 
 
-# Parts that are wrong
+def _lowest(networks: Sequence[Learned]) -> list[float]:
+    """Validation loss of the best epoch of each; of one that left the finite numbers in its first, as of chance."""
+    return [min((epoch.val_loss for epoch in one.epochs), default=log(2)) for one in networks]
 
 
-def _mistaken(mistake: str) -> list[Learned]:
-    model = replace(SMALL, max_len=64, mistake=mistake)  # type: ignore[arg-type]
-    return of_seeds(_config(model, 2_500, replace(ON_ONE_CORE, epochs=2)))
-
-
-def trained_table() -> Figures:
-    """How far a table of positions moves that is a parameter, and what that does to accuracy."""
-    from core.positional.sinusoidal import table
-
-    right_ones, wrong = _mistaken("none"), _mistaken("positions_as_parameter")
-    moved = []
-    for one in wrong:
-        weight = one.network.network.positional.table.weight.detach()
-        start = table(weight.shape[0], weight.shape[1], weight.device)
-        moved.append(float((weight - start).norm() / start.norm()))
-    found = {"fixed": accuracies(right_ones), "parameter": accuracies(wrong)}
-    return (
-        {"moved, % of its norm": 100 * mean(moved)}
-        | _accuracies(found)
-        | interval("gain of the fixed table, points", found["parameter"], found["fixed"])
-    )
-
-
-def norm_over_text() -> Figures:
-    """Accuracy with layer norm over all tokens of a text in place of each token's components."""
-    found = {"each token": accuracies(_mistaken("none")), "whole text": accuracies(_mistaken("layer_norm_over_text"))}
-    return _accuracies(found) | interval("loss by the whole text, points", found["whole text"], found["each token"])
+def _rated(found: Mapping[float, Sequence[float]]) -> list[list[tuple[float, float]]]:
+    """Each figure with its rate, a list for each rate."""
+    return [[(lr, value) for value in values] for lr, values in found.items()]
