@@ -155,7 +155,10 @@ def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The revi
     from core.artifact import open_model
     from core.inspection.reading import read
 
-    attention = read(open_model(model), text).windows[0]
+    opened = open_model(model)
+    if opened.kind == "linear":
+        raise ValueError(f"{opened.name} is a linear model, which attends to nothing; `explain` tells what each word adds")
+    attention = read(opened, text).windows[0]
     if as_json:
         weights: Any = attention.weights.tolist()
         print(json.dumps({"tokens": attention.tokens, "spans": attention.spans, "weights": weights}, ensure_ascii=False))

@@ -101,6 +101,9 @@ class Method(Entry):
     """Whether it tells what speaks for the predicted class from what speaks against it."""
     of_layers: bool = False
     """Whether it is of self-attention, which a pooling's one row of weights is not."""
+    of_networks: bool = True
+    of_linear: bool = False
+    """Whether it is of a linear model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +242,15 @@ EVIDENCE = {
         title="Occlusion",
         summary="What the log-odds lose when a mask stands in the place of the word (arXiv:1612.08220).",
         signed=True,
+        of_linear=True,
+    ),
+    "weights": Method(
+        target="core.inspection.evidence:weights",
+        title="Weights",
+        summary="What each word adds to the log-odds of a linear model, which are exactly the sum of these.",
+        signed=True,
+        of_networks=False,
+        of_linear=True,
     ),
 }
 

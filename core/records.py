@@ -30,7 +30,7 @@ class AttentionMap:
     """All attention weights of one forward pass over one window of a review.
 
     Positions are the keys: equal tokens stay apart. An encoder has a query for each token (Q = T); a BiLSTM has one layer,
-    one head and one query, the pooling's.
+    one head and one query, the pooling's; a linear model, which attends to nothing, has none of these.
     """
 
     tokens: tuple[str, ...]
@@ -42,7 +42,7 @@ class AttentionMap:
     @property
     def largest_row_error(self) -> float:
         """How far the sum of the worst row is from 1."""
-        return float(np.abs(self.weights.sum(-1, dtype=np.float64) - 1).max())
+        return float(np.abs(self.weights.sum(-1, dtype=np.float64) - 1).max(initial=0.0))
 
     def averaged(self, layer: int | None = None, head: int | None = None) -> Float[np.ndarray, "Q T"]:
         """Weights averaged over the heads and layers not named; each row over T sums to 1."""

@@ -26,7 +26,8 @@ def before(config: RunConfig, key: str) -> None:
 
 def after(run: Run, preset: str) -> None:
     """What a training that ran out of memory could be in its place, and the button that starts it."""
-    if run.config is None or not isinstance(run.last_event, Failed) or run.last_event.kind != "memory":
+    failed = isinstance(run.last_event, Failed) and run.last_event.kind == "memory"
+    if not failed or run.config is None or run.config.epoch_name == "fit":  # fits have no batch to be smaller
         return
     found = _plan(run.config)
     if found is not None and not found.fits and found.alternatives:

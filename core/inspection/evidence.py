@@ -6,6 +6,7 @@ A method is a function of a `Subject`, and runs only when it is asked for.
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from core.catalog import EVIDENCE, resolve
@@ -13,7 +14,7 @@ from core.inspection import gradients
 from core.inspection import rollout as layers
 from core.inspection.occlusion import occluded
 from core.inspection.reading import Reader
-from core.inspection.subject import Subject, has_heads, subject
+from core.inspection.subject import Subject, has_heads, is_linear, subject
 from core.inspection.words import ADDED
 from core.records import Attribution, Evidence
 
@@ -43,7 +44,12 @@ def applicable(model: Reader) -> list[str]:
 
 def why_not(model: Reader, name: str) -> str | None:
     """A sentence that says why a method does not apply; None if it does."""
-    if EVIDENCE[name].of_layers and not has_heads(model):
+    method, linear = EVIDENCE[name], is_linear(model)
+    if linear and not method.of_linear:
+        return f"{model.name} is a linear model, which attends to nothing and has no layers; ask for weights"
+    if not linear and not method.of_networks:
+        return f"it is of linear models, and {model.name} is a network; ask for gradient"
+    if method.of_layers and not has_heads(model):
         return f"it is of self-attention, which {model.name} does not have; ask for attention"
     return None
 
@@ -84,6 +90,15 @@ def occlusion(asked: Subject) -> Attribution:
     values, together = occluded(asked)
     note = None if together == 1 else f"words were hidden {together} at a time, since there are {len(asked.read):,}"
     return Attribution(values=values, note=note)
+
+
+def weights(asked: Subject) -> Attribution:
+    """What a linear model's own weights add."""
+    linear, target = asked.model.network.network, asked.target
+    parts, bias = linear.contributions(torch.from_numpy(asked.ids)).numpy(), linear.bias.numpy()
+    others = [1 - target] if len(bias) == 2 else []  # of more classes each is told from all others by its own weights
+    values, rest = (of[..., target] - of[..., others].sum(-1) for of in (parts, bias))
+    return _of_tokens(asked, values, note=f"together with {rest:+.3f}, which every review has, they are the log-odds")
 
 
 def _pooled(asked: Subject, rows: Float[np.ndarray, "Q T"]) -> Float[np.ndarray, "T"]:

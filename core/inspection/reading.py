@@ -96,6 +96,6 @@ def _pass(
     attention_map = AttentionMap(
         tokens=before + tuple(encoded.tokens[i] for i in kept) + after,
         spans=((0, 0),) * len(before) + tuple(encoded.spans[i] for i in kept) + ((0, 0),) * len(after),
-        weights=torch.cat(output.attentions).numpy(),
+        weights=torch.cat(output.attentions).numpy() if output.attentions else np.zeros((0, 0, 0, len(batch.input_ids[0]))),
     )
     return output.logits[0].numpy(), attention_map

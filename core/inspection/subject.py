@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from core.evaluation.scoring import score
 from core.inspection.reading import Reader, encode_typed, read
 from core.inspection.words import to_words, words
+from core.networks.auto import LinearForSequenceClassification
 from core.records import Reading, Word
 
 SPECIAL = {"pad": ("[PAD]", "<pad>"), "mask": ("[MASK]", "<mask>")}
@@ -85,6 +86,11 @@ def log_odds(logits: Float[Tensor, "n C"], target: int) -> Float[Tensor, "n"]:
 def has_heads(model: Reader) -> bool:
     """Whether its network is of self-attention; a BiLSTM's attention is one row of weights."""
     return hasattr(model.network.config, "num_attention_heads")
+
+
+def is_linear(model: Reader) -> bool:
+    """Whether it is a linear model, whose weights are its evidence."""
+    return isinstance(model.network, LinearForSequenceClassification)
 
 
 def special_id(model: Reader, kind: Literal["pad", "mask"]) -> int:

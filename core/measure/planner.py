@@ -44,12 +44,12 @@ class Plan:
 
 
 def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None) -> Plan | None:
-    """What fits into `memory_bytes`; None for a backend that is not understood, and for a linear model, which has no batches.
+    """What fits into `memory_bytes`; None for a backend that is not understood, and for a linear model.
 
     A batch holds as many tokens as `batch_size` reviews of `mean_length`; unknown, all reviews are taken to be as long as the
     longest that is read. Where it is computed in parts, as on a CPU, a part has to fit and the batch may be of any size.
     """
-    needed = None if isinstance(config.model, LinearArchitecture) else needed_bytes(config, mean_length)
+    needed = needed_bytes(config, mean_length)
     if needed is None:
         return None
     largest = _largest(lambda batch: _fits(_with_batch(config, batch), memory_bytes, mean_length))
@@ -69,6 +69,8 @@ def plan(config: RunConfig, memory_bytes: int, mean_length: float | None = None)
 
 def needed_bytes(config: RunConfig, mean_length: float | None = None) -> int | None:
     """The predicted peak of a training step, the highest of what the knobs of `auto` may come to; None if not predicted."""
+    if isinstance(config.model, LinearArchitecture):
+        return None  # it has no steps
     network = _network(config)
     found = [peak_bytes(cell, network) for cell in _cells(config, mean_length)]
     known = [n_bytes for n_bytes in found if n_bytes is not None]
