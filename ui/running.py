@@ -38,13 +38,14 @@ def _draw() -> None:
 
 def page_of(run: Run) -> str:
     """The page that follows a run of its kind."""
-    return "memory" if run.sweep is not None else "ablate" if run.experiment is not None else "train"
+    asked = {"memory": run.sweep, "ablate": run.experiment, "claims": run.claim}
+    return next((page for page, config in asked.items() if config is not None), "train")
 
 
 def how_far(run: Run) -> str:
     """Where a run that has its device is."""
     started, step = last(run.events, TrainingStarted), last(run.events, StepFinished)
-    if run.sweep is not None:
+    if run.sweep is not None or run.claim is not None:
         return "Measuring."
     if run.experiment is not None:
         return "{} of {} trained.".format(*progress(run.experiment, run.events))

@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from core import run_folder
-from core.config import SweepConfig, to_json
+from core.config import ClaimConfig, SweepConfig, to_json
 from core.presets import preset
 from core.records import Event, Queued, Started
 from tests.pages.test_train import STARTED, step
@@ -55,6 +55,19 @@ def test_a_sweep_leads_to_its_page_and_a_start_has_no_rate_yet(first_page, tmp_p
         page = first_page.run().switch_page("../pages/compare.py").run()
     assert said(page)[2:] == ["Measuring.", "Starting."]
     assert [link.proto.query_string for link in page.sidebar.get("page_link")] == ["memory_run=1", "train_run=2"]
+
+
+def test_a_claim_leads_to_its_page(first_page, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    claim = tmp_path / "runs" / "1"
+    claim.mkdir(parents=True)
+    run_folder.write_request(claim, ["claims", "run", "parameters"], "Claim 49")
+    run_folder.write_config(claim, ClaimConfig(claim="parameters"))
+    run_folder.append_event(claim, Started(device="cpu"))
+    with FileLock(claim / "lock"):
+        page = first_page.run().switch_page("../pages/compare.py").run()
+    assert said(page) == ["Claim 49", "Measuring."]
+    assert [link.proto.query_string for link in page.sidebar.get("page_link")] == ["claims_run=1"]
 
 
 def test_of_those_that_are_over_nothing_is_read(tmp_path, monkeypatch):
