@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import pandas as pd
@@ -89,8 +90,11 @@ def _open(key: str, names: Sequence[str]) -> None:
 
 
 def one(found: Sequence[Finding]) -> Finding:
-    """The claim that is opened, at first the first."""
-    titles = {each.claim.name: f"{each.claim.number} · {each.claim.told}" for each in found}
+    """The claim that is opened: at first that of the run that the URL names, else the first."""
+    run = _followed()
+    measured = run.claim.claim if run is not None and run.claim is not None else None
+    in_order = sorted(found, key=lambda each: each.claim.name != measured)
+    titles = {each.claim.name: f"{each.claim.number} · {each.claim.told}" for each in in_order}
     name = controls.one("Claim", titles, "claims_claim")
     return next(each for each in found if each.claim.name == name)
 
@@ -159,17 +163,22 @@ def again(found: Finding) -> None:
         )  # fmt: skip
         st.caption(f"About {duration(float(claim.seconds))} on a quiet core.", width="content")
     launching.refusal("claims")
-    follow()
+
+
+def _followed() -> Run | None:
+    """The run that the URL names; None if it names none, or one that is not here."""
+    with suppress(ValueError):
+        return runs.read(st.query_params.get("claims_run", ""))
+    return None
 
 
 def follow() -> None:
     """How the measurement stands that the URL names, looked at again each second while its process lives."""
-    id = st.query_params.get("claims_run")
-    if id is None:
-        return
-    with panels.refusals():
-        run = runs.read(id)
-        st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state)
+    run, id = _followed(), st.query_params.get("claims_run")
+    if run is not None:
+        st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(run.id, run.state)
+    elif id is not None:
+        panels.refused(f"there is no measurement {id!r} here; it may have been deleted")
 
 
 def _look(id: str, state: State) -> None:

@@ -95,15 +95,15 @@ def test_a_claim_is_measured_by_a_run_that_is_followed(page, root, monkeypatch):
 ])  # fmt: skip
 def test_what_became_of_a_measurement_is_said(page, root, event, expected):
     write(root, "1", Started(device="cpu"), event, claim="parameters")
-    page.query_params["claims_claim"], page.query_params["claims_run"] = "parameters", "1"
+    page.query_params["claims_run"] = "1"
     page.run()
-    assert not page.exception and expected in said(page)
+    assert not page.exception and expected in said(page) and CLAIMS["parameters"].told in said(page)
 
 
 def test_a_measurement_that_is_not_there_is_a_sentence(page, root):
-    page.query_params["claims_claim"], page.query_params["claims_run"] = "parameters", "../x"
+    page.query_params["claims_run"] = "../x"
     page.run()
-    assert not page.exception and "there is no run '../x'" in said(page)
+    assert not page.exception and "There is no measurement '../x' here" in said(page).replace("there", "There")
 
 
 def test_gradients_are_drawn_where_there_are_some(page, root):
