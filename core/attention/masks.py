@@ -1,7 +1,7 @@
 """Who may attend to whom, independent of the kernel that has to respect it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -29,6 +29,11 @@ class AttentionMask:
     """So many first tokens of each review see beyond the window, and are seen from beyond it (arXiv:2004.05150)."""
     segments: Int[Tensor, "n_cumulative"] | None = None
     """Cumulative lengths, from 0, of reviews packed one after the other (B = 1): no token sees another review."""
+    max_seqlen: int | None = None
+    """Tokens of the longest packed review, or more; None: asked of `segments`, and a GPU is waited for."""
+    _dense: dict[tuple[int, int, torch.device], Tensor | None] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -49,9 +54,9 @@ class AttentionMask:
 
     @cached_property
     def longest(self) -> int:
-        """Tokens of the longest packed review: asked once for all layers, since a GPU is waited for."""
+        """`max_seqlen`, or the very length, asked once for all layers."""
         assert self.segments is not None
-        return int(self.segments.diff().max())
+        return int(self.segments.diff().max()) if self.max_seqlen is None else self.max_seqlen
 
     def among(self, n_queries: int, n_keys: int) -> "AttentionMask":
         """The same without what hides nothing there: a window over all keys, and order before the last query alone."""
@@ -63,9 +68,13 @@ class AttentionMask:
     def dense(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Bool[Tensor, "#B 1 #Q T"] | None:
         """The mask as it broadcasts over (B, H, Q, T), without an empty row; None when nothing is hidden.
 
-        With fewer queries than keys, the queries are the last ones. ValueError with more, where places matter.
+        It is written out once for all layers. With fewer queries than keys, the queries are the last ones. ValueError with
+        more, where places matter.
         """
-        return self.tiles(q, k)(slice(None), slice(None))
+        sizes = q.shape[-2], k.shape[-2], q.device
+        if sizes not in self._dense:
+            self._dense[sizes] = self.tiles(q, k)(slice(None), slice(None))
+        return self._dense[sizes]
 
     def tiles(self, q: Float[Tensor, "B H Q K"], k: Float[Tensor, "B H T K"]) -> Callable[[slice, slice], Tensor | None]:
         """`dense` of some queries and keys alone, so that the whole is never there."""

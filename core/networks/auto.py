@@ -110,12 +110,14 @@ class EncoderForSequenceClassification(_ForSequenceClassification):
         head_gain: Float[Tensor, "L H"] | None = None,
         head_mean: Bool[Tensor, "L H"] | None = None,
         cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
+        max_seqlen: int | None = None,
     ) -> SequenceClassifierOutput:
         """As `Encoder.forward`; `attention_mask` is 1 on real tokens."""
         logits, attentions = self.network(
             input_ids,
             None if attention_mask is None else attention_mask.bool(),
             cu_seqlens=cu_seqlens,
+            max_seqlen=max_seqlen,
             backend=backend,
             output_attentions=output_attentions,
             head_gain=head_gain,

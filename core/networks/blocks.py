@@ -91,7 +91,7 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "B T D"],
-        positions: Int[Tensor, "#B T"],
+        codes: Shaped[Tensor, "#B T *code"],
         mask: AttentionMask,
         positional: PositionalEncoding,
         attend: Callable[..., tuple[Tensor, Tensor | None]],
@@ -101,31 +101,35 @@ class SelfAttention(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
         """The sublayer's output, and the weights where `attend` computes them.
 
-        `head_gain` and `head_mean` are as in `switched`.
+        `codes` are those of the tokens' places, as `positional` makes them; `head_gain` and `head_mean` are as in `switched`.
         `cached` takes the keys and values of these tokens, and gives those of all tokens to attend to, of which they are last.
         """
-        q, k, v = self._projected(x, positions, positional)
+        q, k, v = self._projected(x, codes, positional)
         if cached is not None:
             k, v = cached(k, v)
         dropout_p = self.dropout.p if self.dropout.training else 0.0
-        heads, weights = attend(q, k, v, mask, positional.bias(), self.scale, dropout_p)
+        heads, weights = attend(q, k, v, mask, positional.bias(x.device), self.scale, dropout_p)
         return self.out(self.merge(switched(heads, mask, head_gain, head_mean))), weights
 
     def logits(
-        self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"], mask: AttentionMask, positional: PositionalEncoding
+        self,
+        x: Float[Tensor, "B T D"],
+        codes: Shaped[Tensor, "#B T *code"],
+        mask: AttentionMask,
+        positional: PositionalEncoding,
     ) -> Float[Tensor, "B H T T"]:
         """What the softmax is taken of, in float32: scaled, with bias, 0 where a query may not attend."""
-        q, k, _ = self._projected(x, positions, positional)
+        q, k, _ = self._projected(x, codes, positional)
         logits = (q.float() * self.scale) @ k.float().transpose(-2, -1)
-        if (bias := positional.bias()) is not None:
+        if (bias := positional.bias(x.device)) is not None:
             logits = logits + bias.dense(q, k)
         allowed = mask.dense(q, k)
         return logits if allowed is None else logits.masked_fill(~allowed, 0.0)
 
-    def _projected(self, x: Tensor, positions: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
+    def _projected(self, x: Tensor, codes: Tensor, positional: PositionalEncoding) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v of each head, each (B, H, T, K)."""
         q, k, v = self.split(self.qkv(x), self.n_heads)
-        return positional.rotate(q, positions), positional.rotate(k, positions), v
+        return positional.rotate(q, codes), positional.rotate(k, codes), v
 
 
 class EncoderLayer(nn.Module):

@@ -140,12 +140,12 @@ class Decoder(nn.Module):
         if seen is not None:
             _refuse_gaps(seen)
         mask = AttentionMask(seen, causal=True, window=self.architecture.window)
-        positions = _positions(input_ids, seen, held)
+        codes = self.positional.codes(_positions(input_ids, seen, held), held + input_ids.shape[1])
         x = self.embedding(input_ids) * self.architecture.d_model**0.5
-        x = self.embedding_dropout(self.positional.embed(x, positions))
+        x = self.embedding_dropout(self.positional.embed(x, codes))
         for index, layer in enumerate(self.layers):
             write = None if cache is None else partial(cache.write, index)
-            x, _ = layer(x, positions, mask, self.positional, attend, None, write)
+            x, _ = layer(x, codes, mask, self.positional, attend, None, write)
         if cache is not None:
             cache.advance(input_ids.shape[1])
         return self.final_norm(x)

@@ -43,6 +43,7 @@ class Encoder(nn.Module):
         token_mask: Bool[Tensor, "B T"] | None = None,
         *,
         cu_seqlens: Int[Tensor, "n_cumulative"] | None = None,
+        max_seqlen: int | None = None,
         backend: str | None = None,
         output_attentions: bool = False,
         head_gain: Float[Tensor, "L H"] | None = None,
@@ -52,47 +53,51 @@ class Encoder(nn.Module):
 
         Reviews lie side by side, padded on either side, with `token_mask` True on real tokens (None: all are real); or packed
         into one row without padding, with their cumulative lengths in `cu_seqlens` (`core.data.batches.pack`), as padded ones
-        are here for a backend that hides no padding. A head is scaled by its `head_gain`; where `head_mean` is True, it gives
-        its mean over the text instead, whichever token asks. Without a `backend`: eager if weights are asked or attention is
-        mistaken on purpose, else sdpa. ValueError if weights are asked of a backend that computes none, or such a mistake of
-        another than eager; for arguments that do not belong together; for no token.
+        are here for a backend that hides no padding. Where `max_seqlen` says how long they are at most, the lengths are taken
+        as they are: to check them, a GPU would be waited for. A head is scaled by its `head_gain`; where `head_mean` is True,
+        it gives its mean over the text instead, whichever token asks. Without a `backend`: eager if weights are asked or
+        attention is mistaken on purpose, else sdpa. ValueError if weights are asked of a backend that computes none, or such a
+        mistake of another than eager; for arguments that do not belong together; for no token.
         """
         refuse_no_batch(input_ids, token_mask)
-        if cu_seqlens is not None:
+        if cu_seqlens is not None and max_seqlen is None:
             _refuse_other_packing(input_ids, token_mask, cu_seqlens)
         mistake = self.architecture.mistake
         backend = backend or ("eager" if output_attentions or mistake in MISTAKES_OF_ATTENTION else "sdpa")
         attend = mistakes.attention(mistake, backend, attention_function(backend, weights=output_attentions))
         if token_mask is not None and BACKENDS[backend].packs(input_ids.device.type):
+            max_seqlen = input_ids.shape[1]
             input_ids, cu_seqlens = unpad(input_ids, token_mask)
             token_mask = None
         if cu_seqlens is not None:
             mistakes.refuse_packed(mistake)
         mask = AttentionMask(
-            token_mask, window=self.architecture.window, n_global=self.architecture.n_global, segments=cu_seqlens
-        )
+            token_mask, window=self.architecture.window, n_global=self.architecture.n_global, segments=cu_seqlens,
+            max_seqlen=max_seqlen,
+        )  # fmt: skip
         positions = _positions(input_ids, mask)
-        x = self._embed(input_ids, positions)
+        codes = self.positional.codes(positions, input_ids.shape[1] if mask.segments is None else mask.longest)
+        x = self._embed(input_ids, positions, codes)
         own = partial(of_layer, n_layers=self.architecture.n_layers, n_heads=self.architecture.n_heads)
         attentions = []
         for index, layer in enumerate(self.layers):
             run = partial(checkpoint, layer, use_reentrant=False) if self.checkpointing and self.training else layer
             gain, mean = own("head_gain", head_gain, index), own("head_mean", head_mean, index)
-            x, weights = run(x, positions, mask, self.positional, attend, head_gain=gain, head_mean=mean)
+            x, weights = run(x, codes, mask, self.positional, attend, head_gain=gain, head_mean=mean)
             if output_attentions:
                 attentions.append(weights)
             del weights  # or they would be there beside the next layer's
         pooled = pool(self.final_norm(x), mask, self.architecture.pooling, self.poolings)
         return self.classifier(self.dropout(pooled)), tuple(attentions) if output_attentions else None
 
-    def _embed(self, input_ids: Tensor, positions: Tensor) -> Tensor:
+    def _embed(self, input_ids: Tensor, positions: Tensor, codes: Tensor) -> Tensor:
         if self.training and self.architecture.token_dropout:
             first = positions == 0 if self.architecture.pooling == "cls" else None
             input_ids = drop_tokens(input_ids, self.architecture.token_dropout, kept=first)
         x = self.embedding(input_ids)
         if self.architecture.embedding_scale:
             x = x * self.architecture.d_model**0.5
-        return self.embedding_dropout(self.positional.embed(x, positions))
+        return self.embedding_dropout(self.positional.embed(x, codes))
 
 
 def _refuse_other_packing(input_ids: Tensor, token_mask: Tensor | None, cu_seqlens: Tensor) -> None:

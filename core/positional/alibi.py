@@ -1,5 +1,6 @@
 """A penalty for distance instead of a code for each place."""
 
+import functools
 import math
 
 import torch
@@ -18,16 +19,17 @@ class Alibi(PositionalEncoding):
         super().__init__(architecture)
         self.n_heads = architecture.n_heads
 
-    def bias(self) -> AlibiBias:
+    def bias(self, device: torch.device) -> AlibiBias:
         """The penalty, in both directions: an encoder looks ahead, too."""
-        return AlibiBias(slopes(self.n_heads))
+        return AlibiBias(slopes(self.n_heads, device))
 
 
-def slopes(n_heads: int) -> Float[Tensor, "H"]:
+@functools.lru_cache(maxsize=8)
+def slopes(n_heads: int, device: torch.device) -> Float[Tensor, "H"]:
     """2^(-8h/n) for h = 1..n where n is a power of two; else those of the next lower power, and every other one of the next.
 
     So the authors' code has it: github.com/ofirpress/attention_with_linear_biases.
     """
     n = 1 << int(math.log2(n_heads))
     powers = [-8 * h / n for h in range(1, n + 1)] + [-4 * h / n for h in range(1, 2 * n, 2)]
-    return torch.tensor([2**power for power in powers[:n_heads]], dtype=torch.float32)
+    return torch.tensor([2**power for power in powers[:n_heads]], dtype=torch.float32, device=device)

@@ -1,6 +1,7 @@
 """Where a token stands enters at three doors; an encoding overrides the one it uses, and the encoder never asks which."""
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from core.attention.bias import Bias
@@ -15,14 +16,18 @@ class PositionalEncoding(nn.Module):
         self.d_model = architecture.d_model
         self.max_len = architecture.max_len
 
-    def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
+    def codes(self, positions: Int[Tensor, "#B T"], end: int) -> Shaped[Tensor, "#B T *code"]:
+        """What stands for places, all below `end`, at the first two doors: made once for all layers, without asking a GPU."""
+        return positions
+
+    def embed(self, x: Float[Tensor, "B T D"], codes: Shaped[Tensor, "#B T *code"]) -> Float[Tensor, "B T D"]:
         """Token embeddings with their places worked in."""
         return x
 
-    def rotate(self, q_or_k: Float[Tensor, "B H T K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B H T K"]:
+    def rotate(self, q_or_k: Float[Tensor, "B H T K"], codes: Shaped[Tensor, "#B T *code"]) -> Float[Tensor, "B H T K"]:
         """Queries or keys with their places worked in."""
         return q_or_k
 
-    def bias(self) -> Bias | None:
-        """What is added to attention logits; None for nothing."""
+    def bias(self, device: torch.device) -> Bias | None:
+        """What is added to attention logits there; None for nothing."""
         return None

@@ -13,14 +13,18 @@ from core.positional.base import PositionalEncoding
 class Sinusoidal(PositionalEncoding):
     """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of the same (arXiv:1706.03762, section 3.5); of any length."""
 
-    def embed(self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T D"]:
+    def codes(self, positions: Int[Tensor, "#B T"], end: int) -> Float[Tensor, "#B T D"]:
+        """PE of each place, in float32."""
+        return sines(positions, end, self.d_model)
+
+    def embed(self, x: Float[Tensor, "B T D"], codes: Float[Tensor, "#B T D"]) -> Float[Tensor, "B T D"]:
         """Adds the code of each token's place."""
-        return x + codes(positions, self.d_model).to(x.dtype)
+        return x + codes.to(x.dtype)
 
 
-def codes(positions: Int[Tensor, "#B T"], d_model: int) -> Float[Tensor, "#B T D"]:
-    """PE of each place, in float32."""
-    length = 1 << int(positions.max()).bit_length()  # few different tables
+def sines(positions: Int[Tensor, "#B T"], end: int, d_model: int) -> Float[Tensor, "#B T D"]:
+    """PE of each place, all below `end`, in float32."""
+    length = 1 << (end - 1).bit_length()  # few different tables
     return table(length, d_model, positions.device)[positions]
 
 

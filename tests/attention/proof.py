@@ -52,8 +52,9 @@ def attended(name: str, case: Case, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     mask = AttentionMask(case.real if case.padded else None, causal, window, n_global, segments)
     architecture = EncoderArchitecture(n_heads=case.heads, d_model=case.heads * D_HEAD, positional="none")
     encoding = POSITIONAL[case.position].resolve()(architecture)
-    q, k = encoding.rotate(q, case.places), encoding.rotate(k, case.places)
-    return BACKENDS[name].resolve()(q, k, v, mask, encoding.bias())[0]
+    codes = encoding.codes(case.places, int(case.places.max()) + 1)
+    q, k = encoding.rotate(q, codes), encoding.rotate(k, codes)
+    return BACKENDS[name].resolve()(q, k, v, mask, encoding.bias(q.device))[0]
 
 
 def _difference(found: Tensor, expected: Tensor) -> float:

@@ -105,3 +105,12 @@ def test_alibi_by_hand():
     dense = AlibiBias(torch.tensor([1.0, 0.5, 0.0])).dense(*tensors(2, 3))
     assert dense.tolist() == [[[-1, 0, -1], [-2, -1, 0]], [[-0.5, 0, -0.5], [-1, -0.5, 0]], [[0, 0, 0], [0, 0, 0]]]
     assert dense.dtype == torch.float32
+
+
+def test_a_mask_is_written_out_once_for_all_layers():
+    mask = AttentionMask(torch.arange(5) < torch.tensor([[5], [3]]), window=1)
+    q, k = tensors(5, 5)
+    dense = mask.dense(q, k)
+    assert mask.dense(q, k) is dense and mask.dense(*tensors(2, 5)) is not dense
+    other = replace(mask, window=2).dense(q, k)
+    assert not torch.equal(other, dense) and torch.equal(mask.dense(q, k), dense)

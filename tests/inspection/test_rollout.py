@@ -38,7 +38,8 @@ def test_value_norms_of_the_first_layer_by_hand(models, name):
     asked, encoder = subject(model, "the plot is good , not the film"), model.network.network
     d_model, n_heads = encoder.architecture.d_model, encoder.architecture.n_heads
     layer, places = encoder.layers[0].attention, torch.arange(len(asked.ids))[None]
-    x = encoder.positional.embed(encoder.embedding(torch.from_numpy(asked.ids).long())[None], places)[0].double().numpy()
+    codes = encoder.positional.codes(places, len(asked.ids))
+    x = encoder.positional.embed(encoder.embedding(torch.from_numpy(asked.ids).long())[None], codes)[0].double().numpy()
     values = (x @ layer.qkv.weight.double().numpy().T + layer.qkv.bias.double().numpy())[:, -d_model:]
     out, size = layer.out.weight.double().numpy(), d_model // n_heads
     found = value_norms(asked)

@@ -1,20 +1,18 @@
 """Packed reviews get the answers that padded ones get, each its own, with gradients."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from core.attention import eager, varlen
 from core.attention.masks import AttentionMask
-from core.catalog import BACKENDS, POSITIONAL
+from core.catalog import POSITIONAL
 from core.config import EncoderArchitecture
 from core.data.batches import collate, pack
 from core.networks.auto import build
 from core.networks.encoder import Encoder
 from core.networks.pooling import pool
+from tests import backends
 from tests.backends import able
 
 SMALL = dict(
@@ -104,6 +102,13 @@ def test_the_order_of_reviews_is_that_of_answers(backend):
     torch.testing.assert_close(packed(network, [REVIEWS[i] for i in order], backend=backend)[0], in_order[order])
 
 
+@every_backend
+@pytest.mark.parametrize("positional", POSITIONAL)
+def test_a_longest_review_that_is_known_changes_nothing(backend, positional):
+    network = encoder(positional=positional, n_heads=2)
+    torch.testing.assert_close(packed(network, backend=backend, max_seqlen=13), packed(network, backend=backend))
+
+
 def test_one_review_packed_is_itself():
     network = encoder()
     for review in REVIEWS:
@@ -168,18 +173,7 @@ def test_transformers_users_may_pack():
 
 @pytest.fixture
 def packing(monkeypatch):
-    """The name of a backend as for a GPU's packed kernel, which can be asked on a CPU, and the masks that it is given."""
-    masks = []
-
-    def attend(q, k, v, mask, bias, scale, dropout_p):
-        masks.append(mask)
-        assert mask.token_mask is None
-        return eager.attend(q, k, v, mask, bias, scale, dropout_p)
-
-    here = replace(BACKENDS["varlen"], dtypes=BACKENDS["eager"].dtypes, cannot={"cpu": ("weights", "padding")})
-    monkeypatch.setitem(BACKENDS, "packing", here)
-    monkeypatch.setattr(varlen, "attend", attend)
-    return "packing", masks
+    return backends.packing(monkeypatch)
 
 
 @pytest.mark.parametrize("positional", POSITIONAL)
