@@ -3,16 +3,21 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from core.config import SPECIAL_TOKENS, Architecture, EncoderArchitecture
 
-CLS_ID = SPECIAL_TOKENS.index("[CLS]")
+CLS_ID, PAD_ID = SPECIAL_TOKENS.index("[CLS]"), SPECIAL_TOKENS.index("[PAD]")
 POOL_STEPS = 50  # whose reviews are sorted together: little padding, and still another mixture in each epoch
+PADDED_TO, PACKED_TO = 64, 256
+"""Where few shapes are wanted: tokens of which the length of a padded review, and of a row of packed ones, is a multiple."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +67,9 @@ class Batch:
     """True on real tokens; None when nothing is padded, so that kernels need no mask."""
 
     @property
-    def n_tokens(self) -> int:
-        """Real tokens."""
-        return self.input_ids.numel() if self.token_mask is None else int(self.token_mask.sum())
+    def arguments(self) -> dict[str, Any]:
+        """What a network of `core.networks.auto` is called with."""
+        return {"input_ids": self.input_ids, "attention_mask": None if self.token_mask is None else self.token_mask.long()}
 
 
 @dataclass(frozen=True)
@@ -74,43 +79,99 @@ class Packed:
     input_ids: Int[Tensor, "total"]
     cu_seqlens: Int[Tensor, "n_cumulative"]
     """Cumulative lengths from 0, in int32 as kernels want them: review i begins at cu_seqlens[i] and ends before the next."""
+    max_seqlen: int
+    """No review has more tokens."""
 
     def __post_init__(self) -> None:
-        ends = self.cu_seqlens.tolist()
-        assert ends[0] == 0 and ends[-1] == len(self.input_ids) and all(a < b for a, b in zip(ends, ends[1:], strict=False))
+        assert self.cu_seqlens.is_cuda or self._is_whole, "a GPU is not waited for"
 
     @property
-    def n_tokens(self) -> int:
-        """Tokens, which are all real."""
-        return len(self.input_ids)
+    def _is_whole(self) -> bool:
+        ends, lengths = self.cu_seqlens[[0, -1]].tolist(), self.cu_seqlens.diff()
+        return ends == [0, len(self.input_ids)] and bool(((lengths > 0) & (lengths <= self.max_seqlen)).all())
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the encoder of `core.networks.auto` is called with."""
+        return {"input_ids": self.input_ids[None], "cu_seqlens": self.cu_seqlens, "max_seqlen": self.max_seqlen}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """Reviews end to end on the device that reads them: a batch is cut there, and nothing is waited for.
+
+    `few_shapes`: lengths are rounded up, so that the memory and the products of a GPU are of few sizes.
+    """
+
+    tokens: Int[Tensor, "total"]
+    starts: Int[Tensor, "n"]
+    """Of each review, the place of its first token."""
+    sizes: Int[Tensor, "n"]
+    lengths: Int[np.ndarray, "n"]
+    """Tokens of each review: as `sizes`, for whoever plans batches."""
+    few_shapes: bool = False
+
+    @classmethod
+    def of(
+        cls, reviews: Sequence[Int[np.ndarray, "_"]], device: torch.device | str = "cpu", few_shapes: bool = False
+    ) -> "Store":
+        """All reviews, put there once. ValueError for none, and for one without a token: there is nothing to read."""
+        lengths = np.array([len(ids) for ids in reviews], dtype=np.int64)
+        if not len(lengths) or not lengths.all():
+            raise ValueError("got no review, or a review without a token, expected at least one word or sign")
+        tokens, starts, sizes = (
+            torch.from_numpy(array).to(device) for array in (np.concatenate(reviews), lengths.cumsum() - lengths, lengths)
+        )
+        return cls(tokens=tokens, starts=starts, sizes=sizes, lengths=lengths, few_shapes=few_shapes)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest review."""
+        return int(self.lengths.max())
+
+    def padded(self, indices: Int[np.ndarray, "B"]) -> Batch:
+        """These reviews, padded on the right to the longest of them."""
+        lengths, (starts, sizes) = self.lengths[indices], self._chosen(indices)
+        longest = min(self._rounded(int(lengths.max()), PADDED_TO), self.longest)
+        places = torch.arange(longest, device=self.tokens.device)
+        real = places < sizes[:, None]
+        ids = self.tokens[(starts[:, None] + places).clamp(max=len(self.tokens) - 1)].long()
+        if (lengths == longest).all():
+            return Batch(ids, None)
+        return Batch(ids.masked_fill(~real, PAD_ID), real)
+
+    def packed(self, indices: Int[np.ndarray, "B"]) -> Packed:
+        """These reviews without padding; the row is filled up to its rounded length by one more review, of [PAD]."""
+        (starts, sizes), total = self._chosen(indices), int(self.lengths[indices].sum())
+        ends = F.pad(sizes.cumsum(0, dtype=torch.int32), (1, 0))
+        shifts = (starts - ends[:-1]).repeat_interleave(sizes, output_size=total)
+        ids = self.tokens[shifts + torch.arange(total, device=self.tokens.device)].long()
+        filled = self._rounded(total, min(PACKED_TO, self.longest))
+        if filled > total:
+            ids, ends = F.pad(ids, (0, filled - total), value=PAD_ID), F.pad(ends, (0, 1), value=filled)
+        return Packed(ids, ends, self.longest)
+
+    def _chosen(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Where these reviews begin, and their lengths."""
+        there = torch.from_numpy(indices).to(self.tokens.device, non_blocking=True)
+        return self.starts[there], self.sizes[there]
+
+    def _rounded(self, n: int, multiple: int) -> int:
+        return math.ceil(n / multiple) * multiple if self.few_shapes else n
 
 
 def pack(reviews: Sequence[Int[np.ndarray, "_"]]) -> Packed:
-    """Reviews in their order, to be read as `network(packed.input_ids[None], cu_seqlens=packed.cu_seqlens)`.
+    """Reviews in their order, to be read as `network(**packed.arguments)`.
 
     For kernels that skip what two reviews have to do with each other; those that mask it take total x total for each head.
-    ValueError as from `collate`.
+    ValueError as from `Store.of`.
     """
-    cu_seqlens = torch.cat([torch.zeros(1, dtype=torch.int32), _lengths(reviews).cumsum(0, dtype=torch.int32)])
-    return Packed(torch.from_numpy(np.concatenate(reviews)).long(), cu_seqlens)
-
-
-def _lengths(reviews: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
-    lengths = torch.tensor([len(ids) for ids in reviews])
-    if len(lengths) == 0 or not lengths.all():
-        raise ValueError("got no review, or a review without a token, expected at least one word or sign")
-    return lengths
+    return Store.of(reviews).packed(np.arange(len(reviews)))
 
 
 def collate(reviews: Sequence[Int[np.ndarray, "_"]]) -> Batch:
-    """Reviews padded on the right to the longest. ValueError for a review without a token: there is nothing to read."""
-    lengths = _lengths(reviews)
-    longest = int(lengths.max())
-    input_ids = torch.zeros(len(reviews), longest, dtype=torch.long)
-    for row, ids in zip(input_ids, reviews, strict=True):
-        row[: len(ids)] = torch.from_numpy(ids)
-    padded = bool((lengths < longest).any())
-    return Batch(input_ids, torch.arange(longest) < lengths[:, None] if padded else None)
+    """Reviews padded on the right to the longest. ValueError as from `Store.of`."""
+    return Store.of(reviews).padded(np.arange(len(reviews)))
 
 
 def token_budget_batches(lengths: Int[np.ndarray, "n"], tokens_per_batch: int) -> list[Int[np.ndarray, "_"]]:

@@ -17,8 +17,9 @@ from accelerate.utils import InitProcessGroupKwargs
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from core.catalog import BACKENDS
 from core.config import RunConfig, TrainingConfig
-from core.data.batches import collate, shuffled_steps
+from core.data.batches import Store, shuffled_steps
 from core.evaluation.scoring import score
 from core.jobs import Ended, patient
 from core.records import EpochFinished, Event, StepFinished
@@ -85,6 +86,7 @@ class Trainer:
 
     `state_dict` and `load_state_dict` carry it into another process, which on a CPU goes on to the bit as this one would have.
     Several processes, as `torchrun` starts them, share each batch and take each step together; their loss is that of one.
+    The reviews lie on the device, and what a step gives is read from a GPU where it is told: until then, nothing waits.
     """
 
     def __init__(
@@ -96,15 +98,24 @@ class Trainer:
         patience = InitProcessGroupKwargs(timeout=timedelta(days=7))  # others wait while the first one waits for the device
         # precision is this loop's own: what the environment or an earlier Trainer of this process chose is not asked
         self.accelerator = Accelerator(cpu=execution.device == "cpu", mixed_precision="no", kwargs_handlers=[patience])
-        self.prepared, self.optimizer = self.accelerator.prepare(network, adamw(network, config.training))
+        self.prepared = self.accelerator.prepare(network)
         self.prepared.train()
+        self.optimizer = adamw(network, config.training)
+        self.diverged = torch.zeros((), device=self.accelerator.device)
+        """1 from the first step on whose loss or gradient is no finite number."""
+        self.waits = execution.device != "cpu"
+        """Whether the device is waited for where a number is read from it."""
+        store = Store.of(train.ids, self.accelerator.device, few_shapes=self.waits)
+        packs = execution.backend is not None and BACKENDS[execution.backend].packs(execution.device)
+        self.batch, self.lengths = store.packed if packs else store.padded, store.lengths
         self.largest, self.best = LargestLogit(), _Best(network)
         self.step, self.rates = 0, Rates()
         self.losses: list[float] = []
-        """Of the steps of the epoch that is not over."""
+        """Of the steps of the epoch that is not over, but for the last ones, which are `unread`."""
+        self.unread: list[Float[Tensor, "2"]] = []
+        """Of each such step, loss and norm of the gradient, on the device."""
         self.epochs: list[EpochFinished] = []
         self.started = time.perf_counter()
-        self._draw_apart()
 
     @property
     def done(self) -> bool:
@@ -114,7 +125,15 @@ class Trainer:
     @property
     def is_last_of_epoch(self) -> bool:
         """Whether the step made last was its epoch's last one."""
-        return self.done or self.plan[self.step - 1][0] != self.plan[self.step][0]
+        return self._ends_epoch(self.step - 1)
+
+    @property
+    def is_before_last_of_epoch(self) -> bool:
+        """Whether the next step is its epoch's last one."""
+        return not self.done and self._ends_epoch(self.step)
+
+    def _ends_epoch(self, step: int) -> bool:
+        return step + 1 == len(self.plan) or self.plan[step][0] != self.plan[step + 1][0]
 
     @property
     def elapsed_s(self) -> float:
@@ -122,66 +141,86 @@ class Trainer:
         return time.perf_counter() - self.started
 
     def advance(self, watched: bool = True) -> StepFinished:
+        """Trains on the next batch, and tells what that gave."""
+        self.take(watched)
+        return self.tell(watched)
+
+    def take(self, watched: bool) -> None:
         """Trains on the next batch, whose parts add up to one gradient. `watched`: look at the attention logits of one, too.
 
-        A step whose loss or gradient is no finite number changes no weight.
+        Nothing is read from the device. From the first step on whose loss or gradient is no finite number, no weight changes.
         """
-        start, (epoch, parts) = time.perf_counter(), self.plan[self.step]
-        lr = self.training.lr * factor(self.training.schedule, self.step, len(self.plan), self.training.warmup_ratio)
+        start, (_, parts) = time.perf_counter(), self.plan[self.step]
+        if not self.accelerator.is_main_process:  # a checkpoint holds the first one's random numbers
+            torch.manual_seed(self.training.seed + (self.accelerator.process_index << 32) + (self.step << 40))
         self.optimizer.zero_grad()
-        n, loss = sum(map(len, parts)), 0.0
+        losses, n = [], sum(map(len, parts))
         for part in parts:
             with self.largest.watching(self.network) if watched and part is parts[0] else nullcontext():
                 error = self._loss(part) * (len(part) / n)
             self.accelerator.backward(error)
-            loss += self._over_all("mean", error.item())[0]
+            losses.append(error.detach().double())
         limit = math.inf if self.training.clip_norm is None else self.training.clip_norm
-        norm = float(self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit))
-        if math.isfinite(norm) and math.isfinite(loss):
-            self._update(lr)
-        self.step += 1
-        self.losses.append(loss)
+        norm = self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit)
+        self._update(self._over_all("mean", torch.stack(losses).sum()), norm.double())
         self.rates.seconds += time.perf_counter() - start
-        return StepFinished(
-            epoch=epoch, step=self.step, total_steps=len(self.plan), loss=loss, lr=lr, gradient_norm=norm,
-            largest_logit=self.largest.value if watched else None,
-            non_finite=0 if math.isfinite(norm) else non_finite(self.network),
-            reviews_per_s=self.rates.reviews_per_s, tokens_per_s=self.rates.tokens_per_s,
-        )  # fmt: skip
 
     def _loss(self, indices: Int[np.ndarray, "_"]) -> Float[Tensor, ""]:
         """Mean cross-entropy of these reviews, in float32; of several processes, the mean of what each gives for its share."""
         self.rates.reviews += len(indices)
-        self.rates.tokens += sum(len(self.train.ids[i]) for i in indices)
+        self.rates.tokens += int(self.lengths[indices].sum())
         own = indices[self.accelerator.process_index :: self.accelerator.num_processes]
         weight = self.accelerator.num_processes * len(own) / len(indices)
         own = own if len(own) else indices[:1]  # without weight: what all do together needs each
-        batch = collate([self.train.ids[i] for i in own])
-        device, backend = self.accelerator.device, self.execution.backend
-        mask = None if batch.token_mask is None else batch.token_mask.long().to(device)
+        labels = torch.from_numpy(self.train.labels[own]).to(self.accelerator.device, non_blocking=True)
+        chosen = {} if self.execution.backend is None else {"backend": self.execution.backend}
         with torch.autocast(self.execution.device, torch.bfloat16, enabled=self.execution.precision == "bfloat16"):
-            chosen = {} if backend is None else {"backend": backend}
-            logits = self.prepared(batch.input_ids.to(device), mask, **chosen).logits.float()
-            labels = torch.from_numpy(self.train.labels[own]).to(device)
+            logits = self.prepared(**self.batch(own).arguments, **chosen).logits[: len(own)].float()
             return weight * F.cross_entropy(logits, labels, label_smoothing=self.training.label_smoothing)
 
-    def _over_all(self, reduction: str, *values: float) -> list[float]:
-        """The mean or the sum of each value over all processes, which is what each of them then goes by."""
-        if self.accelerator.num_processes == 1:
-            return list(values)
-        return self.accelerator.reduce(torch.tensor(values, device=self.accelerator.device), reduction).tolist()
+    def _update(self, loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> None:
+        """Takes the step, unless it or one before diverged: the optimiser asks the device, as where a `GradScaler` is used."""
+        found = torch.stack([loss, norm])
+        self.diverged = self.diverged.maximum((~found.isfinite()).any().float())
+        self.optimizer.found_inf = self.diverged  # pyright: ignore[reportAttributeAccessIssue]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._lr(self.step)
+        self.optimizer.step()
+        self.unread.append(found)
+        self.step += 1
+
+    def _lr(self, step: int) -> float:
+        return self.training.lr * factor(self.training.schedule, step, len(self.plan), self.training.warmup_ratio)
+
+    def tell(self, watched: bool) -> StepFinished:
+        """The last step, or the first that diverged of those that are unread; a GPU is waited for."""
+        start, before = time.perf_counter(), self.step - len(self.unread)
+        found = torch.stack(self.unread).tolist()
+        self.rates.seconds += time.perf_counter() - start
+        self.losses += [loss for loss, _ in found]
+        self.unread = []
+        last = next((i for i, values in enumerate(found) if not np.isfinite(values).all()), len(found) - 1)
+        step, (loss, norm) = before + last, found[last]
+        return StepFinished(
+            epoch=self.plan[step][0], step=step + 1, total_steps=len(self.plan), loss=loss, lr=self._lr(step),
+            gradient_norm=norm, largest_logit=self.largest.value if watched else None,
+            non_finite=0 if math.isfinite(norm) else non_finite(self.network),
+            reviews_per_s=self.rates.reviews_per_s, tokens_per_s=self.rates.tokens_per_s,
+        )  # fmt: skip
+
+    def _over_all(self, reduction: str, value: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """The mean or the sum over all processes, which is what each of them then goes by."""
+        return value if self.accelerator.num_processes == 1 else self.accelerator.reduce(value, reduction)
 
     def agreed(self, *said: bool) -> list[bool]:
         """Of each, whether any process says so."""
-        return [total > 0 for total in self._over_all("sum", *map(float, said))]
-
-    def _update(self, lr: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
-        self.optimizer.step()
+        if self.accelerator.num_processes == 1:
+            return list(said)
+        return (self._over_all("sum", torch.tensor(said, device=self.accelerator.device).float()) > 0).tolist()
 
     def validate(self) -> EpochFinished:
         """Ends an epoch: measures the network, and keeps its weights if they are the best so far."""
+        assert not self.unread, "the last step of an epoch is told"
         logits, labels = torch.from_numpy(score(self.network, self.validation.ids)), torch.from_numpy(self.validation.labels)
         finished = EpochFinished(
             epoch=self.plan[self.step - 1][0], step=self.step, train_loss=float(np.mean(self.losses)),
@@ -195,6 +234,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimiser, random numbers, place in the plan and all that was counted, to be stored by a checkpoint."""
+        assert not self.unread, "what is stored is told before"
         random = {"cpu": torch.get_rng_state()}
         if self.execution.device == "cuda":
             random["cuda"] = torch.cuda.get_rng_state()
@@ -223,12 +263,6 @@ class Trainer:
         torch.set_rng_state(state["random"]["cpu"])
         if "cuda" in state["random"]:
             torch.cuda.set_rng_state(state["random"]["cuda"])
-        self._draw_apart()
-
-    def _draw_apart(self) -> None:
-        """Gives each process but the first, whose numbers are stored, random numbers of its own."""
-        if not self.accelerator.is_main_process:
-            torch.manual_seed(self.training.seed + (self.accelerator.process_index << 32) + (self.step << 40))
 
 
 def plan(train: Examples, training: TrainingConfig, at_once: int | None = None) -> list[tuple[int, list[Int[np.ndarray, "_"]]]]:
@@ -267,13 +301,18 @@ def fit(
         while True:
             stopping, ending = trainer.agreed(stopped(), asked_to_end())
             if stopping or ending or trainer.done:
+                if trainer.unread:
+                    _refuse_divergence(trainer.tell(watched=False), config)
                 if trainer.step:  # storing and measuring may be interrupted, too
                     checkpoints.write(trainer.state_dict())
                 if ending:
                     raise Ended(f"the system asked it to end after step {trainer.step}")
                 break
-            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or trainer.step + 1 == len(trainer.plan)
-            step = trainer.advance(told)
+            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or trainer.is_before_last_of_epoch
+            trainer.take(told)
+            if trainer.waits and not told:
+                continue
+            step = trainer.tell(told)
             if told or not _is_finite(step):
                 last_event = time.perf_counter()
                 emit(step)

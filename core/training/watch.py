@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from core.attention.masks import AttentionMask
 from core.networks.blocks import SelfAttention
 
 REVIEWS = 4  # of a batch: their logits cost little beside a step, and one that explodes does so in every review
@@ -18,11 +19,13 @@ class LargestLogit:
 
     def __init__(self) -> None:
         self.value: float | None = None
+        self.seen: list[Tensor] = []
+        """Of each layer, on the device."""
 
     @contextmanager
     def watching(self, network: nn.Module) -> Iterator[None]:
         """Looks at every self-attention of `network` while the block runs. Neither numbers nor gradients change."""
-        self.value = None
+        self.value, self.seen = None, []
         attentions = [module for module in network.modules() if isinstance(module, SelfAttention)]
         # after the module has run: under autocast, weights first cast here would be kept without their gradient
         hooks = [attention.register_forward_hook(self._look) for attention in attentions]
@@ -31,15 +34,27 @@ class LargestLogit:
         finally:
             for hook in hooks:
                 hook.remove()
+        if self.seen:
+            self.value = float(torch.stack(self.seen).max())
 
     @torch.no_grad()
     def _look(self, attention: SelfAttention, context: tuple[Any, ...], output: Any) -> None:
-        x, positions, mask, positional = context[:4]
+        x, codes, mask, positional = context[:4]
+        x, codes, mask = _first(x, codes, mask)
+        logits = attention.logits(x, codes, mask, positional)
+        if mask.token_mask is not None:  # what padding asks is no concern of a review
+            logits = logits.masked_fill(~mask.token_mask[:, None, :, None], 0.0)
+        self.seen.append(logits.abs().max())
+
+
+def _first(x: Tensor, codes: Tensor, mask: AttentionMask) -> tuple[Tensor, Tensor, AttentionMask]:
+    """Of a batch, padded or packed, its first reviews."""
+    if mask.segments is None:
         token_mask = None if mask.token_mask is None else mask.token_mask[:REVIEWS]
-        logits = attention.logits(x[:REVIEWS], positions[:REVIEWS], replace(mask, token_mask=token_mask), positional)
-        if token_mask is not None:  # what padding asks is no concern of a review
-            logits = logits.masked_fill(~token_mask[:, None, :, None], 0.0)
-        self.value = max(self.value or 0.0, float(logits.abs().max()))
+        return x[:REVIEWS], codes[:REVIEWS], replace(mask, token_mask=token_mask)
+    segments = mask.segments[: REVIEWS + 1]
+    end = int(segments[-1])
+    return x[:, :end], codes[:, :end], replace(mask, segments=segments)
 
 
 def non_finite(network: nn.Module) -> int:

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from core.config import BiLSTMArchitecture, EncoderArchitecture
-from core.data.batches import CLS_ID, Cut, Packed, collate, pack, shuffled_steps, token_budget_batches
+from core.data import batches
+from core.data.batches import CLS_ID, Cut, Packed, Store, collate, pack, shuffled_steps, token_budget_batches
 
 LENGTHS = {
     "one": np.array([5]),
@@ -99,13 +100,12 @@ def test_shorter_reviews_are_padded_on_the_right():
     assert batch.input_ids.tolist() == [[5, 6, 7], [8, 0, 0], [9, 4, 0]]
     assert batch.token_mask is not None and batch.token_mask.tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
     assert batch.input_ids.dtype == torch.long and batch.token_mask.dtype == torch.bool
-    assert batch.n_tokens == 6
 
 
 @pytest.mark.parametrize("reviews", [[ids(5, 6)], [ids(5, 6), ids(0, 8), ids(1, 1)]])
 def test_where_nothing_is_padded_there_is_no_mask(reviews):
     batch = collate(reviews)
-    assert batch.token_mask is None and batch.n_tokens == 2 * len(reviews)
+    assert batch.token_mask is None
     assert batch.input_ids.tolist() == [review.tolist() for review in reviews]
 
 
@@ -190,13 +190,13 @@ def test_reviews_are_packed_one_after_the_other():
     packed = pack([ids(5, 6, 7), ids(8), ids(9, 4)])
     assert packed.input_ids.tolist() == [5, 6, 7, 8, 9, 4] and packed.cu_seqlens.tolist() == [0, 3, 4, 6]
     assert (packed.input_ids.dtype, packed.cu_seqlens.dtype) == (torch.long, torch.int32)
-    assert packed.n_tokens == 6
+    assert packed.max_seqlen == 3
 
 
 def test_a_pack_holds_every_token_that_is_not_padding():
     reviews = [ids(*range(1, length + 1)) for length in (3, 9, 1, 4)]
     batch, packed = collate(reviews), pack(reviews)
-    assert batch.token_mask is not None and batch.n_tokens == packed.n_tokens
+    assert batch.token_mask is not None
     assert torch.equal(batch.input_ids[batch.token_mask], packed.input_ids)
 
 
@@ -206,7 +206,69 @@ def test_a_review_without_a_token_is_not_packed(reviews):
         pack(reviews)
 
 
-@pytest.mark.parametrize("cumulative", [[0, 2], [0, 4], [1, 3], [0, 2, 2, 3], [0, 2, 1, 3]])
+@pytest.mark.parametrize("cumulative", [[0, 2], [0, 4], [1, 3], [0, 2, 2, 3], [0, 2, 1, 3], [0, 3]])
 def test_lengths_that_are_not_those_of_the_pack_are_our_own_mistake(cumulative):  # pytorch#176793: tokens of no review
     with pytest.raises(AssertionError):
-        Packed(torch.tensor([4, 5, 6]), torch.tensor(cumulative, dtype=torch.int32))
+        Packed(torch.tensor([4, 5, 6]), torch.tensor(cumulative, dtype=torch.int32), max_seqlen=2)
+
+
+# A store of reviews
+
+REVIEWS = [ids(*range(10 * i + 1, 10 * i + 1 + length)) for i, length in enumerate((3, 9, 1, 4, 9, 6))]
+CHOICES = [[0], [1, 4], [5, 2, 0], [2, 2], [0, 1, 2, 3, 4, 5]]
+
+
+@pytest.fixture
+def few_shapes(monkeypatch):
+    """A store that fills up rows of padded reviews to 4 tokens, and those of packed ones to 8."""
+    monkeypatch.setattr(batches, "PADDED_TO", 4)
+    monkeypatch.setattr(batches, "PACKED_TO", 8)
+    return Store.of(REVIEWS, few_shapes=True)
+
+
+def filled(indices, length):
+    return [REVIEWS[i].tolist() + [0] * (length - len(REVIEWS[i])) for i in indices]
+
+
+@pytest.mark.parametrize("indices", CHOICES, ids=str)
+def test_reviews_are_padded_to_the_longest_of_those_chosen(indices):
+    batch, length = Store.of(REVIEWS).padded(np.array(indices)), max(len(REVIEWS[i]) for i in indices)
+    assert batch.input_ids.tolist() == filled(indices, length)
+    real = [[place < len(REVIEWS[i]) for place in range(length)] for i in indices]
+    assert batch.token_mask is None if all(map(all, real)) else batch.token_mask.tolist() == real
+
+
+@pytest.mark.parametrize("indices", CHOICES, ids=str)
+def test_reviews_are_packed_in_the_order_chosen(indices):
+    packed = Store.of(REVIEWS).packed(np.array(indices))
+    assert packed.input_ids.tolist() == [token for i in indices for token in REVIEWS[i].tolist()]
+    assert packed.cu_seqlens.tolist() == [0, *np.cumsum([len(REVIEWS[i]) for i in indices])] and packed.max_seqlen == 9
+
+
+@pytest.mark.parametrize(
+    ("indices", "length"), [([0], 4), ([2, 0], 4), ([5, 2], 8), ([1, 4], 9), ([0, 1, 2, 3, 4, 5], 9)], ids=str
+)
+def test_padded_reviews_are_of_few_lengths_and_never_longer_than_the_longest(indices, length, few_shapes):
+    batch = few_shapes.padded(np.array(indices))
+    assert batch.input_ids.tolist() == filled(indices, length)
+    assert (
+        batch.token_mask is None
+        if length == 9 and len(indices) == 2
+        else batch.token_mask.sum(-1).tolist() == [len(REVIEWS[i]) for i in indices]
+    )
+
+
+@pytest.mark.parametrize("indices", CHOICES, ids=str)
+def test_packed_reviews_are_followed_by_one_of_padding_up_to_a_few_lengths(indices, few_shapes):
+    plain, packed = Store.of(REVIEWS).packed(np.array(indices)), few_shapes.packed(np.array(indices))
+    total = len(plain.input_ids)
+    assert len(packed.input_ids) == -(-total // 8) * 8
+    assert packed.input_ids.tolist() == plain.input_ids.tolist() + [0] * (len(packed.input_ids) - total)
+    last = [len(packed.input_ids)] * (total % 8 > 0)
+    assert packed.cu_seqlens.tolist() == plain.cu_seqlens.tolist() + last and packed.cu_seqlens.dtype == torch.int32
+    assert packed.max_seqlen == 9
+
+
+def test_padding_is_no_longer_than_the_longest_review(monkeypatch):
+    monkeypatch.setattr(batches, "PACKED_TO", 64)  # for which there may be no learned positions
+    assert Store.of(REVIEWS, few_shapes=True).packed(np.array([0, 5, 2])).cu_seqlens.tolist() == [0, 3, 9, 10, 18]

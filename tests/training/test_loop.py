@@ -10,13 +10,17 @@ import torch.nn.functional as F
 from accelerate.state import AcceleratorState
 from torch import nn
 
+from core.catalog import POSITIONAL
 from core.config import Architecture, RunConfig
+from core.data import batches
+from core.data.batches import Packed, Store
 from core.evaluation.scoring import score
 from core.networks.auto import build
 from core.records import EpochFinished, Event, StepFinished
 from core.training import loop
 from core.training.loop import Examples, Fitted, Trainer, TrainingDiverged, adamw, fit
 from core.training.machine import Execution
+from tests import backends
 from tests.small_runs import ARCHITECTURES, TRAINING
 
 RNG = np.random.default_rng(5)
@@ -242,3 +246,100 @@ def test_a_batch_in_parts_is_the_same_step(name, label_smoothing, monkeypatch):
     torch.testing.assert_close(summed, gradient, atol=1e-6, rtol=1e-4)
     assert parted.loss == pytest.approx(whole.loss, rel=1e-5)
     assert parted.gradient_norm == pytest.approx(whole.gradient_norm, rel=1e-4)
+
+
+# As on a GPU: where reviews lie, and what is waited for
+
+
+def trainer(backend: str = "sdpa", **knobs) -> Trainer:
+    """Of steps of two reviews or so, which hardly move a weight: what differs does so in its own step."""
+    model = replace(ARCHITECTURES["mean"], **QUIET | knobs)
+    config = RunConfig(model=model, training=replace(TRAINING, epochs=2, batch_size=2, lr=1e-4))
+    return Trainer(network_of(model), config, EIGHT, EIGHT, replace(EAGER, backend=backend))
+
+
+def parameters(running: Trainer) -> torch.Tensor:
+    return nn.utils.parameters_to_vector(running.network.parameters()).detach()
+
+
+@pytest.mark.parametrize("positional", POSITIONAL)
+@pytest.mark.parametrize("few_shapes", [False, True], ids=["as they are", "few shapes"])
+def test_packed_reviews_take_the_steps_of_padded_ones(positional, few_shapes, monkeypatch):
+    name, masks = backends.packing(monkeypatch)
+    monkeypatch.setattr(batches, "PACKED_TO", 8)
+    padded, packed = trainer(positional=positional), trainer(name, positional=positional)
+    packed.batch = Store.of(EIGHT.ids, few_shapes=few_shapes).packed
+    for _ in padded.plan:
+        known, mine = padded.advance(), packed.advance()
+        assert mine.loss == pytest.approx(known.loss, rel=1e-4)
+        assert mine.gradient_norm == pytest.approx(known.gradient_norm, rel=1e-3)
+        assert mine.largest_logit == pytest.approx(known.largest_logit, rel=1e-3)
+    totals = [int(mask.segments[-1]) for mask in masks]
+    assert all(total % 8 == 0 for total in totals) == few_shapes
+
+
+def test_a_few_lengths_of_padded_reviews_change_no_step(monkeypatch):
+    monkeypatch.setattr(batches, "PADDED_TO", 4)
+    plain, filled = trainer(), trainer()
+    filled.batch = Store.of(EIGHT.ids, few_shapes=True).padded
+    for _ in plain.plan:
+        known, mine = plain.advance(), filled.advance()
+        assert mine.loss == pytest.approx(known.loss, rel=1e-4)
+
+
+def test_steps_that_nobody_was_told_of_are_read_with_the_next_one():
+    at_once, later = trainer(), trainer()
+    told = [at_once.advance(watched=False) for _ in range(4)]
+    for _ in range(3):
+        later.take(watched=False)
+    assert later.losses == []
+    last = later.advance()
+    assert (last.step, last.loss, last.lr, last.gradient_norm) == (4, told[3].loss, told[3].lr, told[3].gradient_norm)
+    assert later.losses == at_once.losses == [step.loss for step in told] and not later.unread
+    assert torch.equal(parameters(later), parameters(at_once))
+
+
+def test_a_divergence_that_is_read_late_is_told_as_it_was_and_no_weight_has_changed_since():
+    running = trainer()
+    running.take(watched=False)
+    before = parameters(running)
+    hook = running.network.network.classifier.weight.register_hook(lambda gradient: gradient * math.inf)
+    running.take(watched=False)
+    hook.remove()
+    running.take(watched=False)
+    assert torch.equal(parameters(running), before)
+    told = running.tell(watched=False)
+    assert (told.step, told.epoch, told.gradient_norm) == (2, 1, math.inf) and math.isfinite(told.loss)
+
+
+def test_a_fit_that_is_stopped_says_that_it_had_diverged(monkeypatch):
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_EVENTS", math.inf)
+    monkeypatch.setattr(loop, "Trainer", lambda *given: _waiting(Trainer(*given)))
+    network, asked = network_of(ARCHITECTURES["mean"], **QUIET), iter([False, False, True])
+    network.network.classifier.weight.register_hook(lambda gradient: gradient * math.nan)
+    config = RunConfig(training=replace(TRAINING, batch_size=2))
+    with pytest.raises(TrainingDiverged, match="the gradient became nan at step 1 "):
+        fit(network, config, EIGHT, EIGHT, execution=EAGER, emit=lambda event: None, stopped=lambda: next(asked))
+
+
+def _waiting(running: Trainer) -> Trainer:
+    running.waits = True
+    return running
+
+
+READS = ["item", "tolist", "numpy", "cpu", "nonzero", "__bool__", "__int__", "__float__", "__index__"]
+"""What reads a number from a tensor, and on a GPU waits until it is there."""
+
+
+@pytest.mark.parametrize("positional", POSITIONAL)
+@pytest.mark.parametrize("pooling", ["cls", "mean+max"])
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+def test_a_step_reads_nothing_from_the_device(positional, pooling, packs, monkeypatch):
+    name = backends.packing(monkeypatch)[0] if packs else "sdpa"
+    monkeypatch.setattr(Packed, "__post_init__", lambda self: None)  # which reads on a CPU alone
+    running = trainer(name, positional=positional, pooling=pooling, token_dropout=0.1, n_layers=1)
+    with monkeypatch.context() as patch:
+        for name in READS:
+            patch.setattr(torch.Tensor, name, lambda *_, name=name: pytest.fail(f"{name} was asked of a tensor"))
+        running.take(watched=False)
+    assert math.isfinite(running.tell(watched=False).loss)

@@ -16,6 +16,15 @@ from tests import small_runs
 from tests.processes import ROOT, events
 
 
+def torchrun(*command: str) -> str:
+    """What two processes say that run the same command."""
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*start, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_two_processes_have_the_loss_of_one(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
     table = small_runs.write_table(tmp_path / "reviews.csv")
@@ -27,11 +36,7 @@ def test_two_processes_have_the_loss_of_one(tmp_path, monkeypatch):
     )
     alone = []
     train(config, tmp_path / "one", alone.append, ["train"])
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "core"]
-    command = ["train", *flags("tiny", config), "--out", str(tmp_path / "two"), "--json"]
-    done = subprocess.run([*torchrun, *command], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)  # once
+    said = json.loads(torchrun("-m", "core", "train", *flags("tiny", config), "--out", str(tmp_path / "two"), "--json"))  # once
     assert said["model_dir"] == str(tmp_path / "two" / "model") and run_folder.state(tmp_path / "two") == "succeeded"
     ours, theirs = ([event for event in told if isinstance(event, EpochFinished)] for told in (events(tmp_path / "two"), alone))
     assert [epoch.step for epoch in ours] == [epoch.step for epoch in theirs]
@@ -44,3 +49,35 @@ def test_a_process_that_is_not_the_first_leaves_the_folder_alone(tmp_path, monke
     with jobs.hold(tmp_path / "a", "cpu") as job:
         assert not job.stopped()
     assert not (tmp_path / "a").exists()
+
+
+GOES_ON = """
+import sys
+from pathlib import Path
+
+import torch.distributed
+
+from core.training.checkpoint import Checkpoints
+from tests.training.test_checkpoint import losses, trainer, weights
+
+whole = trainer("mean")
+expected = losses(whole, 9)
+first = trainer("mean")
+said = losses(first, 4)
+checkpoints = Checkpoints(Path(sys.argv[1]))
+if first.accelerator.is_main_process:
+    checkpoints.write(first.state_dict())
+torch.distributed.barrier()
+second = trainer("mean", seed=7)
+second.load_state_dict(checkpoints.read())
+assert said + losses(second, 5) == expected, (said, expected)
+assert torch.equal(weights(second.network), weights(whole.network))
+drawn = [0.0, 0.0]
+torch.distributed.all_gather_object(drawn, torch.rand(()).item())
+assert drawn[0] != drawn[1], "each drops units of its own"
+"""
+
+
+def test_two_processes_go_on_loss_for_loss(tmp_path):
+    (tmp_path / "goes_on.py").write_text(GOES_ON)
+    torchrun(str(tmp_path / "goes_on.py"), str(tmp_path))

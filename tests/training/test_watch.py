@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from core.data.batches import collate, pack
 from core.networks.auto import build
 from core.training.watch import REVIEWS, LargestLogit
 from tests.small_runs import ARCHITECTURES
@@ -60,6 +61,22 @@ def test_padding_does_not_count():
         padded = ids.index_fill(1, torch.arange(6, 9), 0)
         network(padded, (padded != 0).long())
     assert largest.value == pytest.approx(alone, rel=1e-5)
+
+
+@pytest.mark.parametrize("positional", ["sinusoidal", "rotary", "alibi"])
+def test_of_packed_reviews_it_is_that_of_padded_ones(positional):
+    torch.manual_seed(0)
+    network, largest = build(replace(QUIET, positional=positional), ("negative", "positive")), LargestLogit()
+    reviews = [ids[:length].numpy() for ids, length in zip(IDS, (5, 9, 2, 7, 9, 9), strict=True)]
+    assert len(reviews) > REVIEWS
+    found = []
+    for batch in (collate(reviews), pack(reviews)):
+        with largest.watching(network):
+            network(**batch.arguments)
+        found.append(largest.value)
+    with largest.watching(network):
+        network(**collate(reviews[:REVIEWS]).arguments)
+    assert found == pytest.approx([largest.value] * 2, rel=1e-5)
 
 
 def test_a_network_without_self_attention_has_none():
