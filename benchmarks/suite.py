@@ -136,12 +136,16 @@ def _with_part(results: Recorded, name: str, part: Part, setting: Setting, path:
 def _continued(results: Recorded, path: Path) -> Recorded:
     """With the tables of the same command of the same day, which parts that are measured now replace.
 
-    Ends the program if the file holds those of another command or of other packages, which they would be mixed with.
+    Ends the program if the file is damaged, or holds those of another command or of other packages, which they would be mixed
+    with.
     """
     written = path.with_name(f"{path.name}.json")
     if not written.is_file():
         return results
-    before = read_file(written)
+    try:
+        before = read_file(written)
+    except ValueError as error:
+        sys.exit(f"{written}: {error}, or choose another --out")
     if (before.command, before.versions, before.hardware) != (results.command, results.versions, results.hardware):
         sys.exit(f"{written}: got results of {before.command!r}, or of other packages or threads; choose another --out")
     return replace(results, tables=before.tables, notes=tuple(dict.fromkeys(before.notes + results.notes)))

@@ -84,7 +84,10 @@ class Recorded(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        date.fromisoformat(self.date)
+        try:
+            date.fromisoformat(self.date)
+        except ValueError as error:
+            raise ValueError(f"date: got {self.date!r}, expected a day, as in 2026-11-30") from error
 
     def table(self, name: str) -> Table:
         """The table of that name. ValueError if there is none."""
@@ -119,7 +122,16 @@ def read_file(path: Path) -> Recorded:
     try:
         return _recorded(json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise ValueError(f"expected results as this lab writes them, got {error!r}") from error
+        raise ValueError(f"{_damage(error)}; write it again by its benchmark, or take it away") from error
+
+
+def _damage(error: Exception) -> str:
+    """What is wrong with a file, for people."""
+    if isinstance(error, OSError):
+        return f"it cannot be read ({error.strerror})"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is cut off or was changed by hand, in line {error.lineno}"
+    return str(error) if type(error) is ValueError else "it holds something else than results of this lab"
 
 
 def write(recorded: Recorded, path: Path) -> None:
@@ -175,4 +187,4 @@ def _table(values: dict[str, Any]) -> Table:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant}, which is no number")
+    raise ValueError(f"got {constant}, which is no number")

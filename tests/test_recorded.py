@@ -1,6 +1,7 @@
 """Recorded results: written, read back, shown, and passed over where they are damaged."""
 
 import json
+import re
 from dataclasses import asdict, replace
 
 import pytest
@@ -88,7 +89,30 @@ def test_what_is_no_result_is_passed_over_with_a_note(tmp_path, values):
     notes = []
     assert read(tmp_path, notes.append) == [RECORDED]
     (note,) = notes
-    assert note.startswith("RESULTS_bad.json is passed over: expected results as this lab writes them, got ")
+    assert note.startswith("RESULTS_bad.json is passed over: ") and "Error" not in note and "(" not in note.split(";")[0]
+    assert note.endswith("; write it again by its benchmark, or take it away")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"date": "yesterday"}, "date: got 'yesterday', expected a day, as in 2026-11-30"),
+        ({"tables": [VALUES["tables"][0] | {"rows": [[1]]}]}, "table inference: got a row of 1 values, expected 3"),
+        ({"tables": 3}, "it holds something else than results of this lab"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, change, told):
+    (tmp_path / "RESULTS_bad.json").write_text(json.dumps(VALUES | change))
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}; write it again"):
+        read_file(tmp_path / "RESULTS_bad.json")
+
+
+def test_where_a_file_is_cut_off_is_said(tmp_path):
+    write(RECORDED, tmp_path / "RESULTS_x")
+    lines = (tmp_path / "RESULTS_x.json").read_text().splitlines()
+    (tmp_path / "RESULTS_x.json").write_text("\n".join(lines[:7]))
+    with pytest.raises(ValueError, match="^it is cut off or was changed by hand, in line 7; write it again"):
+        read_file(tmp_path / "RESULTS_x.json")
 
 
 @pytest.mark.parametrize(
@@ -105,5 +129,5 @@ def test_other_files_and_a_missing_folder_are_nothing(tmp_path, caplog):
     (tmp_path / "RESULTS_folder.json").mkdir()
     assert read(tmp_path) == [] and "RESULTS_folder.json is passed over" in caplog.text
     assert read(tmp_path / "missing") == []
-    with pytest.raises(ValueError, match="expected results"):
+    with pytest.raises(ValueError, match=r"^it cannot be read \(No such file or directory\)"):
         read_file(tmp_path / "missing.json")

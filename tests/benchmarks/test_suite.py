@@ -58,6 +58,24 @@ def test_parts_are_measured_again_and_the_others_kept(run):
         run({"b": part("b", 7)}, "--quick")
 
 
+def test_a_damaged_file_of_results_is_a_sentence_and_is_not_written_over(run, tmp_path):
+    run({"a": part("a", 1)})
+    (path,) = tmp_path.glob("*.json")
+    path.write_text("{")
+    with pytest.raises(
+        SystemExit, match="it is cut off or was changed by hand, in line 1; write it again .* or choose another"
+    ):
+        run({"a": part("a", 2)})
+    assert path.read_text() == "{"
+
+
+def test_parts_taken_at_a_busy_moment_are_named(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(suite.os, "getloadavg", lambda: (7.0, 0.0, 0.0))
+    run({"a": part("a", 1), "b": part("b", 2)}, "--only", "b")
+    (recorded,) = read(tmp_path)
+    assert recorded.notes[0].endswith("cores when measuring b began.") and "its load was 7.0" in recorded.notes[0]
+
+
 def test_what_was_measured_before_an_interruption_is_kept(run, tmp_path):
     with pytest.raises(SystemExit, match="interrupted; what was measured until now is in "):
         run({"a": part("a", 1, KeyboardInterrupt()), "b": part("b", 2)})
