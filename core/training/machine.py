@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from core.attention import varlen
 from core.catalog import BACKENDS
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, LinearArchitecture, RunConfig, TrainingConfig
 from core.networks import mistakes
@@ -73,26 +74,34 @@ def _gemm_seconds(dtype: torch.dtype, size: int = 512) -> float:
 def backend(config: RunConfig, device: str, precision: str) -> str | None:
     """The attention kernel for training, None for a network without one.
 
-    auto, as measured: on a CPU in bfloat16 up to 256 tokens written-out attention is 1.2 to 1.4 times faster than SDPA;
-    with attention dropout SDPA loses its flash kernel there. Elsewhere SDPA is faster or takes less memory. Some mistakes
-    are made in written-out attention alone.
+    auto, as measured on a CPU: in bfloat16 up to 256 tokens written-out attention is 1.2 to 1.4 times faster than SDPA;
+    with attention dropout SDPA loses its flash kernel there. Elsewhere SDPA is faster or takes less memory. On a GPU reviews
+    are packed where the kernel for that can attend, so that no padding is computed. Some mistakes are made in written-out
+    attention alone. ValueError if the kernel asked for cannot train this network here.
     """
-    if not isinstance(config.model, EncoderArchitecture):
+    model, asked = config.model, config.training.backend
+    if not isinstance(model, EncoderArchitecture):
         return None
-    if config.training.backend != "auto":
-        return _possible(config.training.backend, config.model, device, precision)
-    if config.model.mistake in MISTAKES_OF_ATTENTION:
+    if asked != "auto":
+        if (reason := _why_not(asked, model, device, precision)) is not None:
+            raise ValueError(f"backend: got {asked!r}, but {reason}")
+        return asked
+    if model.mistake in MISTAKES_OF_ATTENTION:
         return "eager"
-    short = precision == "bfloat16" and config.model.max_len <= 256
-    return "eager" if device == "cpu" and (short or config.model.attention_dropout > 0) else "sdpa"
+    if device == "cpu":
+        short = precision == "bfloat16" and model.max_len <= 256
+        return "eager" if short or model.attention_dropout > 0 else "sdpa"
+    return "sdpa" if _why_not("varlen", model, device, precision) else "varlen"
 
 
-def _possible(backend: str, model: EncoderArchitecture, device: str, precision: str) -> str:
-    """The same. ValueError, with the sentence of the catalogue, if it cannot train this network here."""
-    packs = BACKENDS[backend].packs(device)
-    if packs:
-        mistakes.refuse_packed(model.mistake)
-    reason = BACKENDS[backend].why_not(
+def _why_not(backend: str, model: EncoderArchitecture, device: str, precision: str) -> str | None:
+    """A sentence that says why a kernel cannot train this network here; None if it can."""
+    packs, d_head = BACKENDS[backend].packs(device), model.d_model // model.n_heads
+    if packs and model.mistake in mistakes.OF_PADDED_REVIEWS:
+        return f"it reads packed reviews, {mistakes.OF_PADDED_REVIEWS[model.mistake]}"
+    if backend == "varlen" and d_head > varlen.LARGEST_HEAD:
+        return f"it takes heads of at most {varlen.LARGEST_HEAD} numbers, and these have {d_head}; use 'eager' or 'sdpa'"
+    return BACKENDS[backend].why_not(
         device=device,
         dtype=precision,
         bias=model.positional == "alibi",
@@ -102,9 +111,6 @@ def _possible(backend: str, model: EncoderArchitecture, device: str, precision: 
         dropout=model.attention_dropout > 0,
         gradients=True,
     )
-    if reason is not None:
-        raise ValueError(f"backend: got {backend!r}, but {reason}")
-    return backend
 
 
 def checkpointing(config: RunConfig) -> bool:

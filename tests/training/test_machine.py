@@ -30,7 +30,8 @@ def test_a_kernel_is_taken_as_asked_or_refused_in_a_sentence(name):
         ("chunked", {"attention_dropout": 0.1}, "it drops no attention weights on cuda; set attention_dropout to 0"),
         ("varlen", {"positional": "alibi"}, "it adds no bias, which ALiBi needs, on cuda"),
         ("varlen", {"window": 4, "n_global": 2}, "it knows no global tokens"),
-        ("varlen", {"mistake": "mean_over_padding"}, "got packed reviews, which have no padding"),
+        ("varlen", {"mistake": "mean_over_padding"}, "it reads packed reviews, which have no padding"),
+        ("varlen", {"d_model": 528, "n_heads": 2}, "it takes heads of at most 256 numbers, and these have 264; use 'eager'"),
         ("sdpa-flash", {"positional": "alibi"}, "it adds no bias, which ALiBi needs, on cuda"),
         ("cudnn", {"window": 4}, "it hides no padding on cuda"),
     ],
@@ -48,6 +49,28 @@ def test_reviews_are_packed_for_a_kernel_that_hides_no_padding(knobs):
 def test_the_format_is_asked_of_the_kernel():
     with pytest.raises(ValueError, match="it takes bfloat16 and float16 on cuda, not float32"):
         chosen("sdpa-flash", device="cuda")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "name"),
+    [
+        ({}, "varlen"),
+        ({"window": 4, "positional": "rotary"}, "varlen"),
+        ({"mistake": "batch_norm"}, "varlen"),
+        ({"positional": "alibi"}, "sdpa"),
+        ({"window": 4, "n_global": 2}, "sdpa"),
+        ({"attention_dropout": 0.1}, "sdpa"),
+        ({"mistake": "mean_over_padding"}, "sdpa"),
+        ({"mistake": "no_mask"}, "eager"),
+        ({"n_heads": 1, "d_model": 264}, "sdpa"),
+    ],
+    ids=str,
+)
+def test_a_gpu_packs_reviews_where_it_can(knobs, name):
+    assert chosen("auto", replace(EncoderArchitecture(), **knobs), "cuda", "bfloat16") == name
+    assert chosen("auto", replace(EncoderArchitecture(), **knobs), "cuda", "float32") == (
+        "eager" if name == "eager" else "sdpa"
+    )
 
 
 @pytest.mark.parametrize("positional", ["sinusoidal", "rotary", "alibi"])
