@@ -61,7 +61,7 @@ def _around_one_value(found: Mapping[str, Curve]) -> tuple[float, float] | None:
 
 
 def _mark(figure: go.Figure, step: int) -> None:
-    word = dict(text="resumed", textposition="end", xanchor="left", font=dict(size=11, color=MARK))
+    word = dict(text="resumed", textposition="end", xanchor="right", yanchor="top", font=dict(size=11, color=MARK))
     figure.add_vline(step, line=dict(color=MARK, width=1, dash="dot"), layer="below", label=word)
 
 
