@@ -6,6 +6,7 @@ An experiment is one run, which trains its members one after the other. No torch
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.ablations import ABLATIONS, pair
 from core.artifact import read_run
-from core.config import ExperimentConfig, RunConfig, run_config_from_json, to_json
+from core.config import ExperimentConfig, LinearArchitecture, RunConfig, run_config_from_json, to_json
 from core.curves import last
 from core.jobs import Stopped, sentence
 from core.measure.planner import needed_bytes
@@ -74,8 +75,8 @@ def members(config: ExperimentConfig, settled: ExperimentStarted | None = None) 
 
 
 def _settle(config: RunConfig, settled: ExperimentStarted | None) -> RunConfig:
-    """The same with what "auto" came to in its place."""
-    known = {} if settled is None else vars(settled)
+    """The same with what "auto" came to in its place; a linear model has no use for it."""
+    known = {} if settled is None or isinstance(config.model, LinearArchitecture) else vars(settled)
     chosen = {knob: value for knob, value in known.items() if value and getattr(config.training, knob) == "auto"}
     return replace(config, training=replace(config.training, **chosen))
 
@@ -137,11 +138,11 @@ def fingerprint(config: RunConfig, reviews: Mapping[str, str], sources: str | No
 
 
 def _trained(member: Member, place: Path) -> MemberFinished | None:
-    """What came of a member where this experiment or one beside it has trained it."""
-    root = place.parents[2]
-    for other in [place, *sorted(root.glob(f"*/{MEMBERS}/{place.name}"))]:
-        if state(other) == "succeeded":
-            return _finished(member, place, other)
+    """What came of a member where this experiment or one beside it has trained it, unless its record is damaged."""
+    for other in [place, *sorted(place.parents[2].glob(f"*/{MEMBERS}/{place.name}"))]:
+        with suppress(ValueError, KeyError, TypeError):
+            if state(other) == "succeeded":
+                return _finished(member, place, other)
     return None
 
 
@@ -161,12 +162,13 @@ def _peak(record: Mapping[str, Any]) -> tuple[int | None, str | None]:
     if record["training"]["device"] == "cuda":
         return record["peak_memory"]["bytes"], record["peak_memory"]["source"]
     config = run_config_from_json(record["config"])
-    return (None, None) if config.model.kind == "linear" else (needed_bytes(config), "predicted")
+    return (None, None) if isinstance(config.model, LinearArchitecture) else (needed_bytes(config), "predicted")
 
 
-def _nothing(member: Member, place: Path, at: Path, why_not: str | None = None) -> MemberFinished:
+def _nothing(member: Member, place: Path, at: Path) -> MemberFinished:
+    """What is known of a member before it is trained."""
     run = at.relative_to(place.parents[2]).as_posix()
-    return MemberFinished(ablation=member.ablation, seed=member.seed, fingerprint=place.name, run=run, why_not=why_not)
+    return MemberFinished(ablation=member.ablation, seed=member.seed, fingerprint=place.name, run=run)
 
 
 def _train(

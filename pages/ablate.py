@@ -8,11 +8,16 @@ st.markdown(
     "Change one thing of a configuration at a time, train both with several seeds, and see whether it matters.  \n"
     "A whisker that crosses zero is a difference that chance alone can make."
 )
-id = experiments.which(loaders.runs())
+id, chosen = experiments.which(loaders.runs()), None
 launching.refusal("ablate")
 with panels.refusals():
     if id is not None:
         experiments.follow(id)
         st.stop()
-    experiments.start(*experiments.choose())
+    chosen = experiments.choose()
+    experiments.start(*chosen)
+place = st.container()
 experiment_panels.on_record()
+if chosen is not None:
+    with place, panels.refusals():  # last, since trying these networks takes a while
+        experiments.expectation(chosen[1])

@@ -98,6 +98,12 @@ def test_what_is_not_settled_does_not_overrule_what_was_chosen():
     assert (first.config.training.backend, first.config.training.precision) == ("sdpa", "float32")
 
 
+def test_a_linear_model_has_nothing_to_settle():
+    config = ExperimentConfig(base=preset("nb-svm"), ablations=("max-len-128",), seeds=(0,))
+    base, variant = members(config, replace(ON_A_CPU, precision="float32", backend=None))
+    assert base.config == config.base and variant.config.model.max_len == 128
+
+
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
@@ -150,6 +156,16 @@ def test_what_an_experiment_beside_has_trained_is_not_trained_again(done, table)
     assert [(event.ablation, event.seed) for event in of(said, MemberStarted)] == [("heads-1", 0), ("heads-1", 1)]
     first = next(event for event in of(said, MemberFinished) if event.ablation == "positions-none")
     assert first in of(events(folder), MemberFinished) and first.run.startswith("a/members/")
+
+
+def test_what_is_damaged_beside_counts_for_nothing(done, tmp_path):
+    other = tmp_path / "b" / "members" / "f"
+    (other / "model").mkdir(parents=True)
+    (other / "model" / "run.json").write_text('{"metrics": {}}')
+    run_folder.append_event(other, Finished())
+    member = members(done[0], ON_A_CPU)[0]
+    assert run_folder.state(other) == "succeeded"
+    assert experiments._trained(member, tmp_path / "a" / "members" / "f") is None
 
 
 @pytest.mark.parametrize("change", ["code", "reviews", "knobs"])

@@ -83,10 +83,12 @@ def _size(base: RunConfig, name: str) -> tuple[RunConfig, int]:
             "Reviews at most", 200, MOST, base.reviews.limit or 5_000, 1_000, key=f"ablate_limit_{name}",
             persist_state="session", help="Before they are split into training, validation and test.",
         )  # fmt: skip
-    with fields.cell():
-        epochs = st.number_input(
-            "Epochs", 1, 100, min(base.training.epochs, 3), key=f"ablate_epochs_{name}", persist_state="session"
-        )
+    training = base.training
+    if base.epoch_name == "epoch":
+        with fields.cell():
+            key = f"ablate_epochs_{name}"
+            epochs = st.number_input("Epochs", 1, 100, min(training.epochs, 3), key=key, persist_state="session")
+            training = replace(training, epochs=epochs)
     with fields.cell():
         length = st.number_input(
             "Tokens of a review at most", 8, MOST, base.model.max_len, 64, key=f"ablate_max_len_{name}",
@@ -94,13 +96,13 @@ def _size(base: RunConfig, name: str) -> tuple[RunConfig, int]:
         )  # fmt: skip
     smaller = replace(
         base, model=replace(base.model, max_len=length), reviews=replace(base.reviews, limit=limit),
-        training=replace(base.training, epochs=epochs),
+        training=training,
     )  # fmt: skip
     return smaller, seeds
 
 
 def start(name: str, config: ExperimentConfig) -> None:
-    """The button, the command that it runs, and how long that takes. One form starts one run, however often it is pressed."""
+    """The button, and the command that it runs. One form starts one run, however often it is pressed."""
     command, token = argv(config, name), launching.token("ablate")
     every = members(config)
     asked = ("ablate", token, command, f"{name}: {', '.join(config.ablations)}"[: runs.NAME_LENGTH], config)
@@ -110,10 +112,10 @@ def start(name: str, config: ExperimentConfig) -> None:
     with st.expander("The exact command"):
         folder = (runs.runs_root() / token).absolute()
         st.code(shlex.join(["python", "-m", "core", *command, "--out", str(folder)]), language="bash", wrap_lines=True)
-    _expectation(config)
 
 
-def _expectation(config: ExperimentConfig) -> None:
+def expectation(config: ExperimentConfig) -> None:
+    """How long it will take here, where the machine is free to try."""
     if any(run.is_alive for run in loaders.runs()):
         st.caption("Another run has the machine: how long this one takes can be tried when it is free.")
         return
