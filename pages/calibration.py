@@ -24,7 +24,7 @@ with panels.refusals():
     calibration.closer(name, found[name])
 st.page_link(
     "../pages/reviews.py",
-    label="Read the reviews of which it is wrongly sure",
+    label="Read its wrong answers",
     icon=":material/rate_review:",
     query_params={"reviews_models": [name], "reviews_which": "wrong answers"},
 )

@@ -14,9 +14,10 @@ if not any(run.is_run for run in found):
     run_panels.no_runs()
 if not found:
     st.stop()
-run_panels.table(found)
 offered = found + loaders.members()
 by_id = {run.id: run for run in offered}
+pinned = [id for key in ("compare_baseline", "compare_runs") for id in controls.chosen(key, by_id, ())]
+run_panels.table(found, by_id[pinned[0]] if pinned else None)
 titles = compare.titles_of(offered)
 chosen = [by_id[id] for id in controls.several("Runs to compare", titles, "compare_runs", most=8)]
 if not chosen:

@@ -26,7 +26,7 @@ figure = lengths.figure()
 panels.chart(lengths.chart(found, asked, figure), key="lengths_chart", alt=f"{figure} by length of the review")
 for sentence in lengths.findings(found, baseline):
     st.markdown(markdown.literal(sentence))
-lengths.table(found, baseline)
+lengths.table(found, baseline, asked)
 gains = lengths.difference_chart(found, baseline)
 if gains is not None:
     st.subheader(f"Against {markdown.literal(loaders.model_title(baseline))}, on the same reviews")

@@ -21,12 +21,17 @@ ITSELF = "–"
 FEATURES = {"naive-bayes": "naive Bayes", "tfidf": "TF-IDF"}
 
 
-def overview(found: Sequence[Run]) -> pd.DataFrame:
-    """A row for each run: how it stands and how good it is. Shares in percent, times in seconds; what is unknown is none."""
+def overview(found: Sequence[Run], baseline: Run | None = None) -> pd.DataFrame:
+    """A row for each run: how it stands and how good it is, and against the baseline, if there is one.
+
+    Shares in percent, times in seconds; what is unknown is none.
+    """
     titles = titles_of(found)
     rows = [
         {"run": titles[run.id], "state": standing(run)}
-        | {name: value for side in ("test", "validation") for name, value in _measured(run, side).items()}
+        | _measured(run, "test")
+        | ({} if baseline is None else {"test vs baseline": points(run, baseline, "test")})
+        | _measured(run, "validation")
         | {
             "model": kind(run),
             "data": data(run),
@@ -48,6 +53,11 @@ def _measured(run: Run, side: str) -> dict[str, Any]:
 def titles_of(found: Sequence[Run]) -> dict[str, str]:
     """What to call each run, by id."""
     return runs.titles({run.id: run.name for run in found})
+
+
+def model_name(run: Run) -> str:
+    """What its model is called where models are chosen."""
+    return run.id.removeprefix("models/")
 
 
 def standing(run: Run) -> str:
@@ -126,6 +136,7 @@ def figures(chosen: Sequence[Run], baseline: Run) -> pd.DataFrame:
         rows[f"{side} accuracy"] = [_accuracy(run, side) for run in chosen]
         rows[f"{side} vs baseline"] = [points(run, baseline, side) for run in chosen]
     rows["test F1"] = [_number(run.figure("metrics", "test", "f1"), ".3f") for run in chosen]
+    rows["F1 vs baseline"] = [_f1(run, baseline) for run in chosen]
     for name, short, unit, form, path in COSTS:
         rows[name] = [_number(run.figure(*path), form, unit) for run in chosen]
         rows[f"{short} vs baseline"] = [_ratio(run, baseline, path) for run in chosen]
@@ -148,12 +159,20 @@ PEAK = ("peak_memory", "bytes")
 
 def points(run: Run, baseline: Run, side: str) -> str:
     """Accuracy against the baseline's, in points, where both were measured on the same reviews."""
+    return _gain(run, baseline, side, "accuracy", lambda gain: f"{signed(100 * gain)} points")
+
+
+def _f1(run: Run, baseline: Run) -> str:
+    return _gain(run, baseline, "test", "f1", lambda gain: f"{gain:+.3f}")
+
+
+def _gain(run: Run, baseline: Run, side: str, figure: str, written: Callable[[float], str]) -> str:
     if run.id == baseline.id:
         return ITSELF
-    own, other = (run.figure("metrics", side, "accuracy") for run in (run, baseline))
+    own, other = (run.figure("metrics", side, figure) for run in (run, baseline))
     if own is None or other is None:
         return NO_VALUE
-    return f"{signed(100 * (own - other))} points" if is_same_reviews(run, baseline, side) else "n/a: other reviews"
+    return written(own - other) if is_same_reviews(run, baseline, side) else "n/a: other reviews"
 
 
 def is_same_reviews(run: Run, other: Run, side: str) -> bool:
@@ -171,13 +190,17 @@ def findings(chosen: Sequence[Run], baseline: Run, compared: Callable[[Run, Run]
     others = [run for run in chosen if run.id != baseline.id and run.model and is_same_reviews(run, baseline, "test")]
     for run in others:
         try:
-            found[run.id] = compared(baseline, run).accuracy
+            found[run.id] = compared(baseline, run)
         except ValueError as error:
             sentences.append(f"{titles[run.id]} cannot be held against the baseline: {error}.")
-    chances = holm([difference.p for difference in found.values()])
+    chances = holm([paired.accuracy.p for paired in found.values()])
     several = " (of several, by Holm)" if len(found) > 1 else ""
-    for (id, difference), p in zip(found.items(), chances, strict=True):
-        sentences.append(f"{titles[id]} against the baseline: {verdict(replace(difference, p=p))}, {chance(p)}{several}.")
+    for (id, paired), p in zip(found.items(), chances, strict=True):
+        better, f1 = verdict(replace(paired.accuracy, p=p)), paired.f1
+        sentences.append(
+            f"{titles[id]} against the baseline: {better}, {chance(p)}{several}; "
+            f"F1 {f1.value:+.3f}, 95 % between {f1.low:+.3f} and {f1.high:+.3f}."
+        )
     return sentences
 
 

@@ -13,7 +13,7 @@ from core.evaluation.lengths import ARTICLE_EDGES, holm, quantile_edges, reading
 from core.figures.lengths import FIGURES, Figure, Gains, Series, by_length, difference_by_length
 from core.records import LengthRange
 from core.statistics import Difference, verdict
-from ui import compare, controls, loaders, panels
+from ui import answer_table, compare, controls, loaders, markdown, panels
 
 NO_DATA = "no data"
 ENOUGH = 100
@@ -143,9 +143,36 @@ def difference_chart(found: Sequence[Measured], baseline: str) -> go.Figure | No
     return difference_by_length(names, gains, loaders.model_title(baseline)) if gains else None
 
 
-def table(found: Sequence[Measured], baseline: str) -> None:
-    """All figures of the charts."""
-    st.dataframe(rows(found, baseline), hide_index=True, key="lengths_table", column_config=COLUMNS, placeholder=NO_DATA)
+def table(found: Sequence[Measured], baseline: str, asked: Asked) -> None:
+    """All figures of the charts; a row that is ticked leads to its reviews."""
+    event = st.dataframe(
+        rows(found, baseline),
+        hide_index=True,
+        key=answer_table.key("lengths_table", asked, [one.name for one in found]),
+        column_config=COLUMNS,
+        placeholder=NO_DATA,
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    for place in event["selection"]["rows"]:
+        i, one = place // len(found), found[place % len(found)]
+        _read(one, i, baseline, asked.edges)
+    if not event["selection"]["rows"]:
+        st.caption("Tick a row to read the reviews behind it.")
+
+
+def _read(one: Measured, i: int, baseline: str, edges: tuple[int, ...]) -> None:
+    row = one.rows[i]
+    models = [one.name] if one.name == baseline or one.gains is None else [baseline, one.name]
+    limits = {"reviews_from": str(edges[i - 1] + 1)} if i else {}
+    limits |= {"reviews_to": str(edges[i])} if i < len(edges) else {}
+    st.page_link(
+        "../pages/reviews.py",
+        label=f"Read the {row.n:,} reviews of {row.name} words that {markdown.literal(one.title)} answered",
+        icon=":material/rate_review:",
+        query_params={"reviews_models": models, "reviews_of": one.of} | limits,
+        disabled=not row.n,
+    )
 
 
 def rows(found: Sequence[Measured], baseline: str) -> pd.DataFrame:

@@ -32,21 +32,21 @@ def no_runs() -> None:
     st.page_link("../pages/train.py", label="Train one", icon=":material/model_training:")
 
 
-def table(found: Sequence[Run]) -> None:
+def table(found: Sequence[Run], baseline: Run | None) -> None:
     """All runs, which are looked at again every few seconds while one of them lives."""
     alive = any(run.is_alive for run in found)
     draw = st.fragment(_table, run_every=SECONDS_BETWEEN_LOOKS if alive else None)
-    draw({run.id: run.state for run in found})
+    draw({run.id: run.state for run in found}, baseline)
 
 
-def _table(known: Mapping[str, str]) -> None:
+def _table(known: Mapping[str, str], baseline: Run | None) -> None:
     found = loaders.runs()
     if {run.id: run.state for run in found} != known:
         st.rerun()  # what a run may be asked has changed, or there is another one: the whole page should say so
     # a reason needs room; without one, figures stand side by side
     state = st.column_config.TextColumn(width="large" if any(run.state == "failed" for run in found) else "medium")
     st.dataframe(
-        compare.overview(found), hide_index=True, key="compare_table", column_config=COLUMNS | {"state": state},
+        compare.overview(found, baseline), hide_index=True, key="compare_table", column_config=COLUMNS | {"state": state},
         placeholder=compare.NO_VALUE,
     )  # fmt: skip
 
@@ -152,18 +152,29 @@ def figures(chosen: Sequence[Run], baseline: Run) -> None:
     ]
     machines = compare.machines(chosen)
     st.caption(markdown.literal(" ".join([*notes, machines] if machines else notes)))
-    _lengths(chosen)
+    _closer(chosen, baseline)
 
 
-def _lengths(chosen: Sequence[Run]) -> None:
-    names = [run.folder.name for run in chosen if run.model is not None][:MOST_LENGTHS]
-    if names:
+def _closer(chosen: Sequence[Run], baseline: Run) -> None:
+    """Where these figures are looked at more closely, with the baseline first."""
+    runs = sorted((run for run in chosen if run.model is not None), key=lambda run: run.id != baseline.id)
+    names = [compare.model_name(run) for run in runs]
+    if not names:
+        return
+    disagreeing = {"reviews_which": "the models disagree" if len(names) > 1 else "wrong answers"}
+    with st.container(horizontal=True, gap="medium"):
         st.page_link(
-            "../pages/lengths.py",
-            label="Accuracy by length of the review",
-            icon=":material/straighten:",
-            query_params={"lengths_models": names},
-        )
+            "../pages/lengths.py", label="Accuracy by length of the review", icon=":material/straighten:",
+            query_params={"lengths_models": names[:MOST_LENGTHS]},
+        )  # fmt: skip
+        st.page_link(
+            "../pages/reviews.py", label="The reviews behind these figures", icon=":material/rate_review:",
+            query_params={"reviews_models": names[:2]} | disagreeing,
+        )  # fmt: skip
+        st.page_link(
+            "../pages/calibration.py", label="How far their confidence can be trusted", icon=":material/balance:",
+            query_params={"calibration_models": names[:MOST_LENGTHS]},
+        )  # fmt: skip
 
 
 def curves(chosen: Sequence[Run]) -> None:

@@ -125,6 +125,11 @@ def test_the_overview_by_hand(root):
     row = table.iloc[1]
     assert (row["test"], row["test 95%"], row["training"], row["parameters"]) == (85.0, "83.0 to 87.0%", 60.0, 1_454_082)
     assert table.iloc[0].isna()[["test", "test 95%", "training", "parameters"]].all()
+    finish(root, "c", 0.862, 0.84, 0.88)
+    finish(root, "d", fingerprint="g")
+    found = read(root, "a", "b", "c", "d")
+    against = compare.overview(found, found[0])["test vs baseline"].tolist()
+    assert against == ["–", "n/a", "+1.2 points", "n/a: other reviews"]
 
 
 # What differs
@@ -177,6 +182,7 @@ def test_figures_against_the_baseline_by_hand(root):
     assert table.loc["test vs baseline"].tolist() == ["–", "+1.2 points", "n/a: other reviews", "n/a"]
     assert set(table.loc["validation vs baseline"][1:]) == {"n/a"}
     assert table.loc["test F1"].tolist() == ["0.857", "0.857", "0.857", "n/a"]
+    assert table.loc["F1 vs baseline"].tolist() == ["–", "+0.000", "n/a: other reviews", "n/a"]
     assert table.loc["training time"].tolist() == ["60.0 s", "30.0 s", "60.0 s", "n/a"]
     assert table.loc["time vs baseline"].tolist() == ["–", "0.50 ×", "1.00 ×", "n/a"]
     assert table.loc["speed vs baseline"].tolist() == ["–", "2.00 ×", "1.00 ×", "n/a"]
@@ -205,8 +211,11 @@ def test_against_a_baseline_without_figures_nothing_is_known(root):
 
 def better_by(value: float, low: float, high: float, p: float) -> Paired:
     """A comparison with that outcome."""
-    difference = Difference(value=value, low=low, high=high, p=p, n=1200)
-    return Paired(accuracy=difference, f1=difference)
+    f1 = Difference(value=0.0123, low=-0.0041, high=0.03, p=0.2, n=1200)
+    return Paired(accuracy=Difference(value=value, low=low, high=high, p=p, n=1200), f1=f1)
+
+
+F1 = "; F1 +0.012, 95 % between -0.004 and +0.030."
 
 
 NOTHING_SHOWN = "no difference shown: +1.2 points, 95 % between -0.4 and +2.8, n = 1,200"
@@ -215,9 +224,9 @@ NOTHING_SHOWN = "no difference shown: +1.2 points, 95 % between -0.4 and +2.8, n
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        ((0.012, -0.004, 0.028, 0.16), f"{NOTHING_SHOWN}, p = 0.160."),
-        ((0.05, 0.03, 0.07, 1e-6), "5.0 points better, 95 % between +3.0 and +7.0, n = 1,200, p < 0.001."),
-        ((-0.05, -0.07, -0.03, 0.0012), "5.0 points worse, 95 % between -7.0 and -3.0, n = 1,200, p = 0.001."),
+        ((0.012, -0.004, 0.028, 0.16), f"{NOTHING_SHOWN}, p = 0.160"),
+        ((0.05, 0.03, 0.07, 1e-6), "5.0 points better, 95 % between +3.0 and +7.0, n = 1,200, p < 0.001"),
+        ((-0.05, -0.07, -0.03, 0.0012), "5.0 points worse, 95 % between -7.0 and -3.0, n = 1,200, p = 0.001"),
     ],
 )
 def test_a_verdict_is_of_the_reviews_that_both_read(root, outcome, said):
@@ -225,7 +234,7 @@ def test_a_verdict_is_of_the_reviews_that_both_read(root, outcome, said):
     finish(root, "b", name=MARKUP)
     chosen = read(root, "a", "b")
     sentences = compare.findings(chosen, chosen[0], lambda base, run: better_by(*outcome) if base.id == "a" else None)
-    assert sentences == [f"{MARKUP} · b against the baseline: {said}"]
+    assert sentences == [f"{MARKUP} · b against the baseline: {said}{F1}"]
 
 
 def test_of_several_comparisons_each_has_to_show_more(root):
@@ -234,7 +243,7 @@ def test_of_several_comparisons_each_has_to_show_more(root):
     chosen = read(root, *"abc")
     outcomes = {"b": better_by(0.02, 0.001, 0.04, 0.03), "c": better_by(0.03, 0.01, 0.05, 0.01)}
     first, second = compare.findings(chosen, chosen[0], lambda base, run: outcomes[run.id])
-    assert "b against the baseline: 2.0 points better" in first and first.endswith(", p = 0.030 (of several, by Holm).")
+    assert "b against the baseline: 2.0 points better" in first and first.endswith(f", p = 0.030 (of several, by Holm){F1}")
     assert "3.0 points better" in second and "p = 0.020" in second
     outcomes["b"] = better_by(0.02, -0.001, 0.04, 0.045)
     outcomes["c"] = better_by(0.03, 0.001, 0.05, 0.03)  # alone it would be shown
@@ -258,10 +267,17 @@ def test_the_page_compares_what_is_stored(page, root, tmp_path):
         hashes = [f"{i:03}" for i in range(100)]
         logits = [[0.0, 1.0] if i < right else [1.0, 0.0] for i in range(100)]
         stored = pd.DataFrame({"text_hash": hashes, "split": "test", "label": 1, "logits": logits, "words": 1, "tokens": 1})
-        stored.assign(tokens_read=1).to_parquet(finish(root, id) / "model" / "predictions.parquet")
+        measured = {"n": 100, "accuracy": right / 100, "low": 0.5, "high": 0.95, "f1": 0.8}
+        folder = finish(root, id, metrics={"test": measured})
+        stored.assign(tokens_read=1).to_parquet(folder / "model" / "predictions.parquet")
     choose(page, "a", "b")
     said = [line.value.replace("\\", "") for line in page.markdown if "against the baseline" in line.value]
-    assert said[0] == "b against the baseline: 30.0 points better, 95 % between +21.0 and +39.0, n = 100, p < 0.001."
+    better = "b against the baseline: 30.0 points better, 95 % between +21.0 and +39.0, n = 100, p < 0.001; F1 +0.197, 95 %"
+    assert said[0].startswith(better)
+    assert page.dataframe[0].value.set_index("id")["test vs baseline"].to_dict() == {"a": "–", "b": "+30.0 points"}
+    links = {link.proto.page: link.proto.query_string for link in page.get("page_link")}
+    assert "reviews_models=a&reviews_models=b&reviews_which=the+models+disagree" in links["reviews"]
+    assert "lengths_models=a&lengths_models=b" in links["lengths"] and "calibration_models=a" in links["calibration"]
 
 
 def test_other_reviews_are_named_and_not_held_against_each_other(root):

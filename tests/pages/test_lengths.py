@@ -137,6 +137,20 @@ def test_one_sentence_reviews_are_a_series_of_their_own(lengths, monkeypatch):
     assert "cls on rotten-tomatoes against imdb-encoder" in said(lengths)
 
 
+def test_a_row_leads_to_its_reviews(lengths):
+    lengths.multiselect(key="lengths_models").set_value(["imdb-encoder", "cls"]).run()
+    for place, asked in (
+        (0, "reviews_models=imdb-encoder&reviews_of=test&reviews_to=32"),
+        (3, "reviews_models=imdb-encoder&reviews_models=cls&reviews_of=test&reviews_from=33&reviews_to=96"),
+        (6, "reviews_models=imdb-encoder&reviews_of=test&reviews_from=225"),
+    ):
+        lengths.session_state[lengths.dataframe[0].key] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+        lengths.run()
+        (link,) = lengths.get("page_link")
+        assert link.proto.query_string == asked and link.proto.disabled == (place == 0)
+    assert not lengths.exception
+
+
 def test_models_without_predictions_are_named_and_the_others_drawn(lengths, model_root, tmp_path, monkeypatch):
     root = tmp_path / "models"
     shutil.copytree(model_root, root)
