@@ -65,7 +65,7 @@ def reaches(folder: Path, wanted: run_folder.State, timeout_s: float = 15) -> No
     eventually(lambda: run_folder.state(folder) == wanted, timeout_s)
 
 
-def is_over(folder: Path, timeout_s: float = 90) -> run_folder.State:
+def is_over(folder: Path, timeout_s: float = 300) -> run_folder.State:
     """Waits until a run's process is gone, and says what has become of it."""
     eventually(lambda: not run_folder.is_alive(folder), timeout_s)
     return run_folder.state(folder)
