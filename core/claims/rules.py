@@ -94,9 +94,9 @@ def at_all(figures: Figures, name: str, margin: float = A_POINT, unit: str = "po
 def of_all(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Of a claim of several parts: what all of them say; "only when" a part is meant that alone holds; else not shown."""
     whys = "; ".join(f"{part}: {verdict.why}" for part, verdict in verdicts.items())
-    outcomes = {verdict.outcome for verdict in verdicts.values()}
-    if len(outcomes) == 1:
-        return Verdict(outcomes.pop(), whys)
+    outcomes = [verdict.outcome for verdict in verdicts.values()]
+    if all(outcome == outcomes[0] for outcome in outcomes):
+        return Verdict(outcomes[0], whys)
     holding = [part for part, verdict in verdicts.items() if verdict.outcome == "holds here"]
     return only_when(f"{' or '.join(holding)} is meant: {whys}") if holding else not_shown(whys)
 

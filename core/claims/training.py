@@ -112,13 +112,22 @@ def smoothing_helps(figures: Figures) -> Verdict:
 
 
 BEST = "d_head {}: best rate of each seed"
+LEARNED = 0.65
+"""Nats of a validation loss above which a network does little more than guess."""
 
 
 def wide_heads_slower(figures: Figures) -> Verdict:
     """Holds if in each of three seeds the best learning rate with heads of 128 is lower than with heads of 16; fails if it is
-    in none; else not shown."""
+    in none; else not shown, nor where no rate brings the validation loss below 0.65 nats, of which guessing has 0.69."""
     if (few := too_few(figures)) is not None:
         return few
+    lowest = {size: min(number(figures, name) for name in figures if name.startswith(f"d_head {size}, rate"))
+              for size in (16, 128)}  # fmt: skip
+    if max(lowest.values()) > LEARNED:
+        return not_shown(
+            f"the networks have learned too little to tell: {lowest[16]:.3f} nats with heads of 16 and {lowest[128]:.3f} with "
+            "heads of 128 at their best rates"
+        )
     small, large = (list(map(float, str(figures[BEST.format(size)]).split(", "))) for size in (16, 128))
     lower = [b < a for a, b in zip(small, large, strict=True)]
     said = f"best with heads of 16: {figures[BEST.format(16)]}; with heads of 128: {figures[BEST.format(128)]}"

@@ -37,7 +37,7 @@ def _shares(one: Learned, reviews: int) -> tuple[np.ndarray, np.ndarray]:
     chosen = [place for place, ids in enumerate(texts.ids) if len(ids) >= room][:reviews]
     ids = torch.stack([torch.from_numpy(np.array(texts.ids[place][:room])).long() for place in chosen])
     labels = torch.from_numpy(texts.labels[chosen])
-    embedded, states, logits = _watched(one.network.network, ids)
+    embedded, states, logits = _watched(one.network.get_submodule("network"), ids)
     loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
     (of_the_loss,) = torch.autograd.grad(loss, embedded, retain_graph=True)
     ways = torch.randn(states.shape[-1], generator=torch.Generator().manual_seed(0))
@@ -58,7 +58,7 @@ def _watched(network: nn.Module, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         seen["states"] = made[0] if isinstance(made, tuple) else made
 
     last = [module for module in network.modules() if isinstance(module, EncoderLayer | BothDirections)][-1]
-    hooks = [network.embedding.register_forward_hook(keep_input), last.register_forward_hook(keep_states)]
+    hooks = [network.get_submodule("embedding").register_forward_hook(keep_input), last.register_forward_hook(keep_states)]
     try:
         logits = network(ids)[0]
     finally:

@@ -102,7 +102,8 @@ def of_seeds(config: RunConfig, seeds: Sequence[int] = SEEDS) -> list[Learned]:
 def held_out(one: Learned) -> HeldOut:
     """The test side of all reviews, as this network's tokeniser reads them."""
     test, words = _test(replace(one.config.reviews, limit=None))
-    return HeldOut(list(encode_corpus(one.prepared.tokenizer, test.texts)), np.array(test.labels), words)
+    corpus = encode_corpus(one.prepared.tokenizer, test.texts)
+    return HeldOut([corpus[place] for place in range(len(test))], np.array(test.labels), words)
 
 
 @lru_cache(maxsize=2)

@@ -48,8 +48,8 @@ def fills() -> Figures:
         ways = {name: mistakes.attention(mistake, "eager", eager.attend) for name, mistake in FILLS.items()}
         for name, attend in (ways | {"this lab": eager.attend}).items():
             q, k, v = (_drawn(1, 2, 4, 8).requires_grad_() for _ in range(3))
-            attend(q, k, v, AttentionMask(token_mask))[0].sum().backward()
-            figures[f"{left} to see, {name}: not finite"] = sum(int((~x.grad.isfinite()).sum()) for x in (q, k, v))  # type: ignore[union-attr]
+            gradients = torch.autograd.grad(attend(q, k, v, AttentionMask(token_mask))[0].sum(), (q, k, v))
+            figures[f"{left} to see, {name}: not finite"] = sum(int((~gradient.isfinite()).sum()) for gradient in gradients)
     largest = torch.tensor(-1e9).half()
     return figures | {"-1e9 in float16": str(largest.item())}
 
@@ -80,6 +80,7 @@ def masked_after() -> Figures:
     for name, attend in (("mask after softmax", wrong), ("this lab", eager.attend)):
         q, k, v = (_drawn(1, 2, 8, 16) for _ in range(3))
         out, weights = attend(q, k, v, AttentionMask(token_mask))
+        assert weights is not None
         moved = k + 3 * (~token_mask)[:, None, :, None]
         other = attend(q, moved, v, AttentionMask(token_mask))[0]
         figures[f"{name}: smallest sum of a row"] = float(weights.sum(-1).min())

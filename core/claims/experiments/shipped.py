@@ -1,7 +1,7 @@
 """What the models that come along reached, read from their folders: one seed each."""
 
 from core.artifact import models_root, read_run
-from core.claims.figures import Figures
+from core.claims.figures import Figures, Found
 from core.evaluation import predictions
 from core.evaluation.paired import compare
 
@@ -15,7 +15,7 @@ def encoder() -> Figures:
     return {name: 100 * test[of] for name, of in ends.items()} | {"reviews": test["n"], "seeds": 1}
 
 
-def gain() -> Figures:
+def gain() -> Found:
     """Of the encoder over the BiLSTM, on the same test reviews."""
     found = compare(*(predictions.read(models_root() / name) for name in (BILSTM, ENCODER))).accuracy
     return {"shipped models: gain of the transformer, points": 100 * found.value, "shipped models: p": found.p}

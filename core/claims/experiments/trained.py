@@ -145,7 +145,7 @@ def trained_table() -> Figures:
     fixed, wrong = _small(), _small(mistake="positions_as_parameter")
     moved = []
     for one in wrong:
-        weight = one.network.network.positional.table.weight.detach()
+        weight = one.network.get_parameter("network.positional.table.weight").detach()
         start = table(weight.shape[0], weight.shape[1], weight.device)
         moved.append(float((weight - start).norm() / start.norm()))
     found = {"fixed": accuracies(fixed), "parameter": accuracies(wrong)}
