@@ -1,4 +1,4 @@
-"""Everything, on a CPU: `python -m benchmarks.cpu`, about 12 minutes on two quiet cores."""
+"""Everything, on a CPU: `python -m benchmarks.cpu`, about 25 minutes on two quiet cores."""
 
 from benchmarks import ceilings, cells, generation, inference, pages, tables, training
 from benchmarks.suite import Part, main
@@ -18,11 +18,11 @@ PARTS: dict[str, Part] = {
     "pages": pages.part,
 }
 DESCRIPTION = """\
-Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 12 minutes on
+Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 25 minutes on
 two quiet cores, and 8 more with --peers. Each part is written when it is whole, so that it may be interrupted; --only measures
 some again and keeps the rest of the same day.
 """
 
 
 if __name__ == "__main__":
-    main("Speed and memory on a CPU", PARTS, DESCRIPTION, device="cpu", minutes=25)
+    main("Speed and memory on a CPU", PARTS, DESCRIPTION, device="cpu", minutes=45)

@@ -12,7 +12,7 @@ from torch import nn
 from benchmarks import arrays, article
 from benchmarks.pairs import in_turns, ratio, spread, timed
 from benchmarks.suite import ROOT, Setting
-from benchmarks.training import sized
+from benchmarks.training import operations, sized
 from core.artifact import Model, open_model
 from core.catalog import BACKENDS
 from core.config import Architecture
@@ -173,17 +173,22 @@ def scoring(setting: Setting) -> Iterator[Table]:
         for batch in BATCHES
     }
     found = in_turns({name: timed(run) for name, run in contestants.items()}, setting.rounds)
+    read = np.array([len(cut.ids(np.array(each.ids))) for each in tokenizer.encode_batch_fast(texts, add_special_tokens=False)])
+    billions = operations(model, read) / 3 / 1e9  # of a forward pass alone
     yield Table(
         name="scoring",
         caption=f"{len(texts)} texts to classes, tokenising counted, by an encoder of article A's size and by a Bert of the "
-        f"same, both float32: median and range of {setting.rounds} rounds in turns; ours over theirs of each round.",
+        f"same, both float32: median and range of {setting.rounds} rounds in turns; ours over theirs of each round. Products: "
+        "operations of matrix products of the tokens that are read; padding counts for nothing.",
         columns=(
             Column(name="way"),
             *(Column(name=name, unit="reviews/s") for name in ("median", "lowest", "highest")),
             *(Column(name=f"ours over it, {name}") for name in ("median", "lowest", "highest")),
+            Column(name="products", unit="GFLOP/s"),
         ),
         rows=tuple(
-            (name, *spread([len(texts) / s for s in times]).cells, *ratio(times, found["this lab"]).cells)
+            (name, *(rate := spread([len(texts) / s for s in times])).cells, *ratio(times, found["this lab"]).cells,
+             rate.median * billions)
             for name, times in found.items()
         ),
-    )
+    )  # fmt: skip
