@@ -442,6 +442,17 @@ class ClaimConfig(Checked):
     """Its name, of `core.claims`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class BackendsConfig(Checked):
+    """The same weights and the same reviews through every attention backend."""
+
+    model: str
+    """Folder of a model."""
+    n: Annotated[int, Bounds(1, 1024)] = 64
+    """Of its test reviews, spread evenly."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
 def to_json(config: Checked) -> dict[str, Any]:
     """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
     assert is_dataclass(config)
@@ -474,6 +485,11 @@ def experiment_config_from_json(values: dict[str, Any]) -> ExperimentConfig:
 def claim_config_from_json(values: dict[str, Any]) -> ClaimConfig:
     """The claim that `to_json` wrote. A knob that is unknown is a ValueError."""
     return _from_json(ClaimConfig, values)
+
+
+def backends_config_from_json(values: dict[str, Any]) -> BackendsConfig:
+    """The comparison that `to_json` wrote. A knob that is unknown is a ValueError."""
+    return _from_json(BackendsConfig, values)
 
 
 def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:

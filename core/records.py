@@ -469,6 +469,32 @@ class ClaimMeasured:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BackendMeasured:
+    """What a model says of some reviews through one attention backend, and what that took; or why it was not to be had."""
+
+    backend: str
+    n: int
+    """Reviews."""
+    largest_difference: float | None
+    """Of any logit to that of `eager`."""
+    changed: int | None
+    """Reviews whose predicted class is another than by `eager`."""
+    median_s: float | None
+    """Seconds of reading all of them once."""
+    spread_s: float | None
+    """From the fastest reading to the slowest, seconds."""
+    others: float | None
+    """Share of the machine's CPU time that other processes had meanwhile, as in `CellMeasured`."""
+    peak_bytes: int | None
+    """What reading adds to the memory of the process at its most, from a process of its own."""
+    kernel: str | None
+    """Which attention operator ran, as the profiler names it."""
+    hardware: str | None
+    why_not: str | None
+    """Why a figure is missing, a sentence without full stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queued:
     """A run waits until the device is free."""
 
@@ -529,6 +555,7 @@ Event = (
     | MemberStarted
     | MemberFinished
     | ClaimMeasured
+    | BackendMeasured
     | TrainingFinished
     | Finished
     | Cancelled

@@ -30,10 +30,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from filelock import FileLock, Timeout
 
 from core.config import (
+    BackendsConfig,
     ClaimConfig,
     ExperimentConfig,
     RunConfig,
     SweepConfig,
+    backends_config_from_json,
     claim_config_from_json,
     experiment_config_from_json,
     run_config_from_json,
@@ -41,6 +43,7 @@ from core.config import (
     to_json,
 )
 from core.records import (
+    BackendMeasured,
     Cancelled,
     CellMeasured,
     ClaimMeasured,
@@ -65,18 +68,20 @@ OUTCOMES: dict[type, State] = {
     Interrupted: "interrupted",
     Failed: "failed",
 }
-Config = RunConfig | SweepConfig | ExperimentConfig | ClaimConfig
+Config = RunConfig | SweepConfig | ExperimentConfig | ClaimConfig | BackendsConfig
 """What a run was asked to do."""
 CONFIGS: dict[type, str] = {
-    RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json", ClaimConfig: "claim.json"
+    RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json", ClaimConfig: "claim.json",
+    BackendsConfig: "backends.json",
 }  # fmt: skip
 PARSERS: dict[type, Callable[[Any], Config]] = {
     RunConfig: run_config_from_json,
     SweepConfig: sweep_config_from_json,
     ExperimentConfig: experiment_config_from_json,
     ClaimConfig: claim_config_from_json,
+    BackendsConfig: backends_config_from_json,
 }
-RESULTS = (CellMeasured, MemberFinished, ClaimMeasured)
+RESULTS = (CellMeasured, MemberFinished, ClaimMeasured, BackendMeasured)
 """Events that took their time."""
 CHECKPOINT = "checkpoint.safetensors"
 MEMBERS = "members"

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs, run_folder
 from core.config import (
+    BackendsConfig,
     ClaimConfig,
     ExperimentConfig,
     RunConfig,
     SweepConfig,
+    backends_config_from_json,
     claim_config_from_json,
     experiment_config_from_json,
     run_config_from_json,
@@ -47,7 +49,7 @@ FOLLOWED = 32
 """Runs whose events are kept in memory, at most."""
 FIGURES = ("n", "accuracy", "low", "high", "f1")
 RATES = ("train_s", "reviews_per_s", "tokens_per_s")
-OF_A_RUN = ("request.json", "config.json", "sweep.json", "experiment.json", "claim.json", "events.jsonl", "log.txt", "model")
+OF_A_RUN = ("request.json", *run_folder.CONFIGS.values(), "events.jsonl", "log.txt", "model")
 """One of these at least is in the folder of a run."""
 GIVEN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-([0-9a-f]{4})")
 """What `run_folder.new_id` makes."""
@@ -90,6 +92,8 @@ class Run:
     """What an experiment was asked; None for every other run."""
     claim: ClaimConfig | None = None
     """The claim that is measured; None for every other run."""
+    backends: BackendsConfig | None = None
+    """What a comparison of backends was asked; None for every other run."""
 
     @property
     def is_run(self) -> bool:
@@ -100,7 +104,11 @@ class Run:
     @property
     def is_training(self) -> bool:
         """Whether it is a run that trains one model."""
-        return self.is_run and self.sweep is None and self.experiment is None and self.claim is None
+        return self.is_run and not any(self._other_than_training)
+
+    @property
+    def _other_than_training(self) -> tuple[run_folder.Config | None, ...]:
+        return self.sweep, self.experiment, self.claim, self.backends
 
     @property
     def command(self) -> str | None:
@@ -115,7 +123,7 @@ class Run:
     @property
     def can_resume(self) -> bool:
         """Whether it is over without having come to its end, and its command can be given again."""
-        known = any(asked is not None for asked in (self.config, self.sweep, self.experiment, self.claim))
+        known = any((self.config, *self._other_than_training))
         return self.is_run and known and bool(self.argv) and self.state in ("interrupted", "cancelled", "failed")
 
     @cached_property
@@ -385,6 +393,7 @@ def _read(folder: Path, id: str | None = None) -> Run | None:
             sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
             experiment=_parsed(experiment_config_from_json, _json(folder / "experiment.json", problems), problems),
             claim=_parsed(claim_config_from_json, _json(folder / "claim.json", problems), problems),
+            backends=_parsed(backends_config_from_json, _json(folder / "backends.json", problems), problems),
             model=model if record else None,
             record=record,
             argv=tuple(map(str, argv)) if isinstance(argv := request.get("argv"), list) else (),

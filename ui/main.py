@@ -15,6 +15,12 @@ INSPECT = st.Page(
     icon=":material/search:",
     help="What does a model make of a review, and on what evidence?",
 )
+HEADS = st.Page(
+    "../pages/heads.py",
+    title="Heads",
+    icon=":material/hub:",
+    help="What does each attention head do, and what happens without it?",
+)
 TRAIN = st.Page(
     "../pages/train.py",
     title="Train",
@@ -57,6 +63,12 @@ CALIBRATION = st.Page(
     icon=":material/balance:",
     help="Is a model right as often as it says, and where should a threshold lie?",
 )
+BACKENDS = st.Page(
+    "../pages/backends.py",
+    title="Backends",
+    icon=":material/swap_horiz:",
+    help="Does every attention kernel give the same answers, and at what cost?",
+)
 CLAIMS = st.Page(
     "../pages/claims.py",
     title="Claims",
@@ -80,7 +92,7 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, CLAIMS]
+pages = [HOME, INSPECT, HEADS, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS, CLAIMS]
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")

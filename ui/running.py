@@ -38,7 +38,7 @@ def _draw() -> None:
 
 def page_of(run: Run) -> str:
     """The page that follows a run of its kind."""
-    asked = {"memory": run.sweep, "ablate": run.experiment, "claims": run.claim}
+    asked = {"memory": run.sweep, "ablate": run.experiment, "claims": run.claim, "backends": run.backends}
     return next((page for page, config in asked.items() if config is not None), "train")
 
 

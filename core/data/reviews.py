@@ -31,6 +31,11 @@ class Reviews:
         """Those reviews, in that order."""
         return replace(self, texts=[self.texts[i] for i in rows], labels=[self.labels[i] for i in rows])
 
+    def spread(self, n: int) -> "Reviews":
+        """At most `n` of them, at equal distances: the first ones may all be of one class."""
+        n = min(n, len(self))
+        return self.take([i * len(self) // n for i in range(n)])
+
 
 def load(config: DataConfig, seed: int) -> Reviews:
     """The reviews that `config` names, at most `limit` of them, drawn by `seed`.

@@ -31,7 +31,7 @@ def measure(cell: Cell) -> Ceilings:
         dtype=cell.dtype,
         operations_per_s=2 * size**3 / _seconds(cell, lambda: a @ b),
         bytes_per_s=2 * COPIED_BYTES / _seconds(cell, lambda: target.copy_(source)),
-        hardware=hardware_of(cell),
+        hardware=hardware_of(cell.device),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
     )
 
@@ -40,10 +40,10 @@ def _seconds(cell: Cell, run: Callable[[], object]) -> float:
     """The fastest of a few runs: what else the machine does makes none faster."""
     found = []
     for _ in range(REPEATS):
-        synchronize(cell)
+        synchronize(cell.device)
         start = time.perf_counter()
         run()
-        synchronize(cell)
+        synchronize(cell.device)
         found.append(time.perf_counter() - start)
     return min(found)
 

@@ -91,9 +91,14 @@ def bilstm_architecture(cell: Cell) -> BiLSTMArchitecture:
 
 
 def asked() -> Cell:
-    """The cell that this process was started for; it ends with the process that asked, whatever that died of."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    """The cell that this process was started for; it ends with the process that asked."""
+    end_with_parent()
     return Cell(**json.loads(sys.argv[1]))
+
+
+def end_with_parent() -> None:
+    """Lets this process end when the one that started it has, whatever that died of."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
@@ -144,8 +149,9 @@ def prepare_attention(cell: Cell) -> Callable[[], None] | None:
     if cell.backend is None:
         return None
     attend, training = attention_function(cell.backend, weights=False), cell.what != "forward"
-    shape, made = (cell.batch, cell.length, 3 * cell.n_heads * cell.d_head), dict(dtype=multiplied(cell), device=cell.device)
-    q, k, v = (x.detach().requires_grad_(training) for x in split_heads(torch.randn(shape, **made), cell.n_heads))
+    shape = (cell.batch, cell.length, 3 * cell.n_heads * cell.d_head)
+    qkv = torch.randn(shape, dtype=multiplied(cell), device=cell.device)
+    q, k, v = (x.detach().requires_grad_(training) for x in split_heads(qkv, cell.n_heads))
     gradient = torch.randn_like(q.transpose(1, 2), memory_format=torch.contiguous_format).transpose(1, 2)
 
     @torch.no_grad
@@ -212,17 +218,17 @@ def _prepare_step(cell: Cell) -> Callable[[], None]:
     return step
 
 
-def synchronize(cell: Cell) -> None:
+def synchronize(device: str) -> None:
     """Wait until the device has done what it was told."""
-    if cell.device == "cuda":
+    if device == "cuda":
         torch.cuda.synchronize()
 
 
-def circumstances(cell: Cell, run: Callable[[], None]) -> dict[str, str]:
+def circumstances(device: str, run: Callable[[], None]) -> dict[str, str]:
     """Which attention operator ran and on what, from one more run; both belong beside each figure."""
     with profile(activities=[ProfilerActivity.CPU]) as found:
         run()
-    return {"kernel": kernel_operator([event.key for event in found.key_averages()]), "hardware": hardware_of(cell)}
+    return {"kernel": kernel_operator([event.key for event in found.key_averages()]), "hardware": hardware_of(device)}
 
 
 def kernel_operator(names: Sequence[str]) -> str:
@@ -232,8 +238,8 @@ def kernel_operator(names: Sequence[str]) -> str:
     return ", ".join(fused or [name for name in ("aten::bmm", "aten::_softmax") if name in names])
 
 
-def hardware_of(cell: Cell) -> str:
-    """What a figure of the cell's device is a figure of."""
-    found = hardware(cell.device)
+def hardware_of(device: str) -> str:
+    """What a figure of a device is a figure of."""
+    found = hardware(device)
     threads = found["threads"]
-    return found["gpu"] if cell.device == "cuda" else f"{found['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
+    return found["gpu"] if device == "cuda" else f"{found['cpu']}, {threads} thread{'s' if threads > 1 else ''}"

@@ -11,11 +11,11 @@ from typing import Annotated, Literal, cast, get_args
 import tyro
 
 from core.catalog import BACKENDS
-from core.config import SweepConfig
-from core.jobs import hold, turn
+from core.config import BackendsConfig, SweepConfig
+from core.jobs import device_of, hold, tell, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
-from core.records import Cell, CellMeasured, Event
+from core.records import BackendMeasured, Cell, CellMeasured, Event
 from core.run_folder import read_events
 from core.runs import runs_root
 
@@ -124,6 +124,11 @@ def argv(config: SweepConfig) -> list[str]:
     ]  # fmt: skip
 
 
+def backends_argv(config: BackendsConfig) -> list[str]:
+    """The command that sends a model through every backend, without its folder."""
+    return ["measure", "backends", "--model", config.model, "--n", str(config.n), "--device", config.device]
+
+
 def _networks(text: str) -> tuple[NetworkName, ...]:
     """ValueError for an unknown one."""
     names = text.split(",")
@@ -191,9 +196,46 @@ def _line(event: CellMeasured) -> str:
     return ", ".join([*parts, *sweeps.remarks(event)])
 
 
+def backends(
+    model: Annotated[Path, tyro.conf.arg(name="model", help="Folder of a trained Transformer, such as models/imdb-encoder.")],
+    out: Annotated[Path, tyro.conf.arg(help="Folder of the run: events.jsonl has each backend as it is measured.")],
+    n: Annotated[int, tyro.conf.arg(name="n", help="Of its test reviews.")] = BackendsConfig.n,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    as_json: Json = False,
+) -> None:
+    """Send the same reviews through a model on every backend that can run here: the same answers, at what cost?
+
+    Asked again with the same folder and flags, it goes on: what is measured already is not measured again.
+    """
+    config = BackendsConfig(model=str(model), n=n, device=device)
+    with hold(out, device_of(device), config, tell) as job:
+        from core.measure.backends import compare  # numpy and the reviews, once the device is free
+
+        def emit(event: Event) -> None:
+            job.emit(event)
+            if isinstance(event, BackendMeasured) and not as_json:
+                print(_backend_line(event), flush=True)
+
+        compare(config, emit, job.stopped, said=read_events(job.folder)[0])
+        found = [event for event in read_events(job.folder)[0] if isinstance(event, BackendMeasured)]
+    if as_json:
+        print(json.dumps({"backends": [vars(event) for event in found]}))
+
+
+def _backend_line(event: BackendMeasured) -> str:
+    parts = [event.backend]
+    if event.largest_difference is not None:
+        parts.append(f"logits within {event.largest_difference:.1e} of eager, {event.changed} of {event.n} answers changed")
+    if event.median_s is not None and event.spread_s is not None:
+        parts.append(f"{1e3 * event.median_s:.0f} ms (spread {1e3 * event.spread_s:.0f})")
+    parts += [] if event.peak_bytes is None else [f"{event.peak_bytes / 2**20:.1f} MiB"]
+    return ", ".join([*parts, *(said for said in (event.kernel, event.why_not) if said)])
+
+
 def measure(
     what: Annotated[None, tyro.conf.subcommand(name="memory", constructor=memory)]
     | Annotated[None, tyro.conf.subcommand(name="speed", constructor=speed)]
-    | Annotated[None, tyro.conf.subcommand(name="sweep", constructor=sweep)],
+    | Annotated[None, tyro.conf.subcommand(name="sweep", constructor=sweep)]
+    | Annotated[None, tyro.conf.subcommand(name="backends", constructor=backends)],
 ) -> None:
-    """Measure memory and time of attention backends: memory, speed, sweep."""
+    """Measure memory and time of attention backends: memory, speed, sweep; backends of one model."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from core.records import CellMeasured
+from core.records import BackendMeasured, CellMeasured
 
 STAT = Path("/proc/stat")
 IDLE = (3, 4)
@@ -44,7 +44,7 @@ def _machine_s() -> tuple[float, float] | None:
     return None
 
 
-def disturbance(*cells: CellMeasured) -> str | None:
-    """Why the times of these cells say nothing of their kernels; None if the machine was quiet, or did not say."""
+def disturbance(*cells: CellMeasured | BackendMeasured) -> str | None:
+    """Why the times of these say nothing of their kernels; None if the machine was quiet, or did not say."""
     share = max((cell.others or 0.0 for cell in cells), default=0.0)
     return f"others used {100 * share:.0f} % of the machine while this was measured" if share > MOST else None

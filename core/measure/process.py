@@ -62,13 +62,18 @@ def _allowed_bytes() -> int:
 
 
 def in_process(kind: str, cell: Cell, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
-    """What `core.measure.memory` or `core.measure.speed` says of a cell, from a process that does nothing else.
+    """What `core.measure.memory` or `core.measure.speed` says of a cell; refusals as from `answer`."""
+    return answer(f"core.measure.{kind}", asdict(cell), stopped, ALLOCATOR if kind == "memory" else {})
+
+
+def answer(module: str, asked: dict[str, Any], stopped: Callable[[], bool], environment: dict[str, str]) -> dict[str, Any]:
+    """What a module says when it is asked in a process that does nothing else.
 
     MemoryError if it did not fit, ValueError if it could not be measured, each with a sentence; Stopped if `stopped` says so
     meanwhile.
     """
-    command = [sys.executable, "-m", f"core.measure.{kind}", json.dumps(asdict(cell))]
-    environment = os.environ | (ALLOCATOR if kind == "memory" else {})
+    command = [sys.executable, "-m", module, json.dumps(asked)]
+    environment = os.environ | environment
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

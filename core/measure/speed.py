@@ -21,8 +21,8 @@ def measure(cell: Cell) -> dict[str, float | int | str | None]:
     operator that ran, and on what."""
     run, attention = prepare(cell), prepare_attention(cell)
     others, start = watch(), time.perf_counter()
-    seconds = _times(cell, run)
-    attention_s = None if attention is None else statistics.median(_times(cell, attention))
+    seconds = times(cell.device, run)
+    attention_s = None if attention is None else statistics.median(times(cell.device, attention))
     while time.perf_counter() - start < ENOUGH_S:
         run()
     return {
@@ -31,23 +31,24 @@ def measure(cell: Cell) -> dict[str, float | int | str | None]:
         "attention_s": attention_s,
         "others": others(),
         "n_repeats": len(seconds),
-    } | circumstances(cell, run)
+    } | circumstances(cell.device, run)
 
 
-def _times(cell: Cell, run: Callable[[], None]) -> list[float]:
+def times(device: str, run: Callable[[], None]) -> list[float]:
+    """Seconds of each of several runs, after warming up."""
     for _ in range(WARM_UPS):
         run()
     seconds: list[float] = []
     while len(seconds) < REPEATS[0] or (len(seconds) < REPEATS[1] and sum(seconds) < ENOUGH_S):
-        seconds.append(_timed(cell, run))
+        seconds.append(_timed(device, run))
     return seconds
 
 
-def _timed(cell: Cell, run: Callable[[], None]) -> float:
-    synchronize(cell)  # a GPU works on after the call has returned
+def _timed(device: str, run: Callable[[], None]) -> float:
+    synchronize(device)  # a GPU works on after the call has returned
     start = time.perf_counter()
     run()
-    synchronize(cell)
+    synchronize(device)
     return time.perf_counter() - start
 
 

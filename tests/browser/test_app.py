@@ -36,7 +36,20 @@ def test_what_went_wrong_is_found_in_a_log(tmp_path):
     assert faults(log) == ["IndexError: d"]
 
 
-TITLES = ["Inspect", "Heads", "Score", "Train", "Compare", "Ablate", "Lengths", "Reviews", "Calibration", "Memory", "Claims"]
+TITLES = [
+    "Inspect",
+    "Heads",
+    "Score",
+    "Train",
+    "Compare",
+    "Ablate",
+    "Lengths",
+    "Reviews",
+    "Calibration",
+    "Memory",
+    "Backends",
+    "Claims",
+]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_backends_compute_the_same_of_the_same_cell(cell, dtype):
     ],
 )
 def test_the_profiler_names_the_kernel(cell, knobs, kernel):
-    found = circumstances(cell(**knobs), prepare(cell(**knobs)))
+    found = circumstances("cpu", prepare(cell(**knobs)))
     assert found["kernel"] == kernel and "thread" in found["hardware"]
 
 
