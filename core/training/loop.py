@@ -161,7 +161,7 @@ class Trainer:
             self.accelerator.backward(error)
             losses.append(error.detach().double())
         limit = math.inf if self.training.clip_norm is None else self.training.clip_norm
-        norm = self.accelerator.clip_grad_norm_(self.prepared.parameters(), limit)
+        norm = nn.utils.clip_grad_norm_(self.prepared.parameters(), limit)
         self._update(self._over_all("mean", torch.stack(losses).sum()), norm.double())
         self.rates.seconds += time.perf_counter() - start
 
@@ -210,7 +210,11 @@ class Trainer:
 
     def _over_all(self, reduction: str, value: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """The mean or the sum over all processes, which is what each of them then goes by."""
-        return value if self.accelerator.num_processes == 1 else self.accelerator.reduce(value, reduction)
+        if self.accelerator.num_processes == 1:
+            return value
+        reduced = self.accelerator.reduce(value, reduction)
+        assert isinstance(reduced, Tensor)
+        return reduced
 
     def agreed(self, *said: bool) -> list[bool]:
         """Of each, whether any process says so."""
