@@ -48,8 +48,8 @@ def counts(found: Sequence[Finding]) -> None:
 def choose(found: Sequence[Finding]) -> list[Finding]:
     """The claims of the themes and verdicts that a person chooses; of all where none is chosen."""
     with st.container(horizontal=True, gap="medium"):
-        themes = st.pills("Theme", THEMES, selection_mode="multi", key="claims_theme", bind="query-params")
-        outcomes = st.pills("Verdict", OUTCOMES, selection_mode="multi", key="claims_verdict", bind="query-params")
+        themes = st.pills("Theme", THEMES, selection_mode="multi", key="claims_theme", bind="query-params", wrap=True)
+        outcomes = st.pills("Verdict", OUTCOMES, selection_mode="multi", key="claims_verdict", bind="query-params", wrap=True)
     return [
         each for each in found
         if (not themes or each.claim.theme in themes) and (not outcomes or each.verdict.outcome in outcomes)
@@ -73,8 +73,8 @@ def overview(found: Sequence[Finding]) -> pd.DataFrame:
     """All claims with their verdicts."""
     return pd.DataFrame({
         "no.": [each.claim.number for each in found],
-        "claim": [each.claim.told for each in found],
         "verdict": [each.verdict.outcome for each in found],
+        "claim": [each.claim.told for each in found],
         "because": [each.verdict.why for each in found],
         "source": [each.claim.source for each in found],
         "theme": [each.claim.theme for each in found],
@@ -84,7 +84,7 @@ def overview(found: Sequence[Finding]) -> pd.DataFrame:
 
 
 def _open(key: str, names: Sequence[str]) -> None:
-    rows = st.session_state[key]["selection"]["rows"]
+    rows: list[int] = st.session_state[key]["selection"]["rows"]
     if rows:
         controls.remember("claims_claim", [names[rows[0]]])
 
@@ -121,7 +121,6 @@ def _sentence(text: str) -> str:
 
 def _figures(found: Finding) -> None:
     if not found.figures:
-        st.info("Nothing has been measured yet.")
         return
     st.dataframe(figures(found), hide_index=True, key=f"claims_figures_{found.claim.name}")
     st.caption(markdown.literal(f"Measured on {found.hardware}, {found.date}."))
