@@ -32,11 +32,11 @@ from core.training import loop, run
 
 what, *details = os.environ.get("ACCIDENT", "none").split()
 loop.SECONDS_BETWEEN_EVENTS = 0.0
-advance, store = loop.Trainer.advance, run._store
+tell, store = loop.Trainer.tell, run._store
 
 
-def interrupted_advance(trainer, watched=True):
-    step = advance(trainer, watched)
+def interrupted_tell(trainer, watched):
+    step = tell(trainer, watched)
     if what == "signal" and step.step == int(details[1]):
         os.kill(os.getpid(), signal.Signals[details[0]])
     if what == "cancel" and step.step == int(details[0]):
@@ -54,7 +54,7 @@ def interrupted_store(prepared, network, fitted, out, *more):
     return store(prepared, network, fitted, out, *more)
 
 
-loop.Trainer.advance, run._store = interrupted_advance, interrupted_store
+loop.Trainer.tell, run._store = interrupted_tell, interrupted_store
 if what == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(details[0]), int(details[0])))
 runpy.run_path({str(processes.ROOT / "core" / "__main__.py")!r}, run_name="__main__")
