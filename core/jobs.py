@@ -209,6 +209,7 @@ class _Guest(Job):
 
     def emit(self, event: Event) -> None:
         """Tells whoever waits."""
+        assert isinstance(event, Queued)
         self.said(event)
 
 
