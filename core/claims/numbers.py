@@ -3,7 +3,7 @@
 from core.claims.accuracy import TRAINED
 from core.claims.claim import Claim, Measured, Verdict, fails, holds, not_shown, only_when
 from core.claims.figures import Figures
-from core.claims.rules import at_all, known, number
+from core.claims.rules import at_all, if_learned, known, number
 from core.recorded import shown
 
 EXACT = 1e-5
@@ -111,10 +111,10 @@ LOST = "loss by the whole text, points"
 
 def norm_over_text(figures: Figures) -> Verdict:
     """Holds if it trains and accuracy is shown to be lower over three seeds; fails if the interval of the loss ends below a
-    point; else not shown."""
+    point; else not shown, nor where layer norm of each token tells less than 70 % rightly."""
     if not known(figures, LOST):
         return not_shown("nothing was trained")
-    verdict = at_all(figures, LOST)
+    verdict = if_learned(figures, at_all(figures, LOST), "each token, %")
     return Verdict(verdict.outcome, f"it runs; {verdict.why}")
 
 

@@ -10,6 +10,8 @@ DEVICES = {"cpu": "a CPU", "cuda": "a GPU"}
 NO_GPU = "no GPU was at hand: python -m benchmarks.gpu measures it there"
 NEAR = 0.25
 """A ratio counts as told if it is off by no more than this share of it: machines differ."""
+LEARNED = 70.0
+"""Percent of test reviews below which a network has learned too little to lose some of it; guessing tells 50."""
 A_POINT = 1.0
 """Differences within a percentage point are none for a claim that something matters."""
 
@@ -89,6 +91,14 @@ def at_all(figures: Figures, name: str, margin: float = A_POINT, unit: str = "po
     if low > 0:
         return holds(said)
     return fails(said) if high < margin else not_shown(said)
+
+
+def if_learned(figures: Figures, verdict: Verdict, *names: str) -> Verdict:
+    """The verdict, unless it is that a loss is none and one of these accuracies is too low for there to be anything to lose."""
+    least = min((number(figures, name) for name in names if known(figures, name)), default=0.0)
+    if verdict.outcome != "does not hold here" or least >= LEARNED:
+        return verdict
+    return not_shown(f"{verdict.why}; a network that tells {least:.1f} % rightly has too little to lose")
 
 
 def of_all(verdicts: Mapping[str, Verdict]) -> Verdict:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from core.claims.accuracy import ABLATED, TRAINED
-from core.claims.claim import Claim, Measured, Read, Verdict, fails, holds, not_shown, only_when
+from core.claims.accuracy import ABLATED, BASE, TRAINED
+from core.claims.claim import ENOUGH_SEEDS, Claim, Measured, Read, Verdict, fails, holds, not_shown, only_when
 from core.claims.figures import Figures
 from core.claims.lookup import lost
-from core.claims.rules import at_all, number, of_all, too_few
+from core.claims.rules import at_all, if_learned, number, of_all, too_few
 from core.recorded import Table
 
 UNSCALED = "loss without the scale, points"
@@ -19,15 +19,18 @@ def unscaled(tables: Mapping[str, Table]) -> Figures:
 
 
 def scale_is_needed(figures: Figures) -> Verdict:
-    """Holds if every training without the scale fails, or accuracy is shown to be lower by it; fails if none does and the
-    interval of the loss ends below a point; else not shown. That sqrt(d_model) stalls later, nothing here is long enough to
-    show."""
-    failed = int(number(figures, FAILED))
-    if failed and number(figures, "seeds") == 0:
-        return holds(f"all {failed} trainings without the scale failed")
+    """Holds if every training without the scale fails, or accuracy is shown to be lower by it; fails if none of three does
+    and accuracy is not shown to be; not shown with fewer trainings, or where some of them fail. That sqrt(d_model) stalls
+    later, nothing here is long enough to show."""
+    failed, finished = int(number(figures, FAILED)), int(number(figures, "seeds"))
+    said = f"{failed} of {failed + finished} trainings without the scale left the finite numbers"
+    if failed + finished < ENOUGH_SEEDS:
+        return not_shown(f"{said}, and {ENOUGH_SEEDS} trainings are needed")
+    if finished < ENOUGH_SEEDS:
+        return not_shown(said) if finished else holds(said)
     verdict = at_all(figures, UNSCALED)
-    told = f"{failed} trainings failed, {verdict.why}; no training here is long enough to show a stall by sqrt(d_model)"
-    return Verdict(verdict.outcome, told)
+    told = f"{said}; {verdict.why}; no training here is long enough to show a stall by sqrt(d_model)"
+    return holds(told) if verdict.outcome == "holds here" else fails(told)
 
 
 D_HEADS = (16, 64, 256)
@@ -107,8 +110,8 @@ def smoothed(tables: Mapping[str, Table]) -> Figures:
 
 def smoothing_helps(figures: Figures) -> Verdict:
     """Holds if accuracy with label smoothing is shown to be higher; fails if the interval of its gain ends below a point; else
-    not shown."""
-    return at_all(figures, SMOOTHED)
+    not shown, nor where the base tells less than 70 % rightly."""
+    return if_learned(figures, at_all(figures, SMOOTHED), BASE)
 
 
 BEST = "d_head {}: best rate of each seed"

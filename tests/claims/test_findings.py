@@ -99,8 +99,9 @@ def test_an_ablation_is_held_against_its_base_seed_by_seed():
 
 
 def test_where_every_training_failed_there_are_no_seeds():
-    table = members(("base", None, 0, 0.8, 0.7), ("scale-off", "base", 0, None, None))
-    assert lost({"cpu": table}, "scale-off", "loss") == {"seeds": 0, "scale-off: trainings that failed": 1}
+    failed = [("scale-off", "base", seed, None, None) for seed in range(3)]
+    table = members(("base", None, 0, 0.8, 0.7), *failed)
+    assert lost({"cpu": table}, "scale-off", "loss") == {"seeds": 0, "scale-off: trainings that failed": 3}
     assert finding("scale-or-diverge", recorded(table)).verdict.outcome == "holds here"
 
 
