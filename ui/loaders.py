@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import streamlit as st
 
 from core import curves as curves_of
 from core import runs as runs_on_disk
 from core.artifact import Model, model_folders, models_root, open_model
-from core.catalog import SOURCES
+from core.catalog import EVIDENCE, SOURCES
 from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
 from core.data import checks, preparation, uploads
@@ -33,7 +32,7 @@ from core.evaluation import predictions as stored
 from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
 from core.evaluation.predictions import Predictions
-from core.records import Head, LengthRange, Reading
+from core.records import Evidence, Faithfulness, Head, LengthRange, Reading
 from core.runs import Run
 from core.statistics import Difference
 from ui import examples as examples_by_rule
@@ -46,9 +45,12 @@ ANSWERED_AT_ONCE = 64
 """Reviews between two moments at which a person may stop."""
 MOST_ANSWERS = 50_000
 """Kept for a session: at least what two models answer for the largest table of a page."""
+MOST_KEPT = 16
+"""Of each kind of evidence, kept for a session."""
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
 """Models to show first, if they are there."""
 
+T = TypeVar("T")
 _opening = threading.Lock()
 
 
@@ -118,18 +120,14 @@ def importance(name: str, n: int, how: How, *, ask: bool) -> Importance | None:
 
     ValueError if the reviews cannot be found, and for a network without heads.
     """
-    known = st.session_state.setdefault("importances", {})
-    key = (*_model_key(name), n, how)
-    if ask and key not in known:
-        known[key] = _importance(name, n, how)
-    return known.get(key)
+    return _kept("importance", (*_model_key(name), n, how), lambda: _importance(name, n, how), ask=ask)
 
 
 def _importance(name: str, n: int, how: How) -> Importance:
     opened, test = model(name), splits(name).test
     from core.inspection.heads import importance
 
-    sample = test.take(np.unique(np.linspace(0, len(test) - 1, n).astype(int)).tolist())
+    sample = test.spread(n)
     n_passes, done = 1 + opened.network.config.num_hidden_layers * opened.network.config.num_attention_heads, 0
     bar = st.progress(0.0, f"Asking {len(sample):,} reviews, once with all heads and once without each…")
 
@@ -142,6 +140,62 @@ def _importance(name: str, n: int, how: How) -> Importance:
         return importance(opened, sample.texts, sample.labels, how, heard)
     finally:
         bar.empty()
+
+
+def evidence(name: str, text: str) -> Evidence:
+    """What that model's answer for `text` rests on, by every method that applies to it; ValueError as from `reading`."""
+    found = _kept("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text), ask=True)
+    assert found is not None
+    return found
+
+
+def _evidence(name: str, text: str) -> Evidence:
+    opened = model(name)
+    with _opening:
+        from core.inspection.evidence import applicable, evidence
+    methods, done = applicable(opened), 0
+    bar = st.progress(0.0)
+
+    def heard(method: str) -> None:
+        nonlocal done
+        done += 1
+        bar.progress(done / len(methods), f"{EVIDENCE[method].title} is there: {done} of {len(methods)} methods")
+
+    try:
+        return evidence(opened, text, methods, heard)
+    finally:
+        bar.empty()
+
+
+def faithfulness(name: str, text: str, *, remove: bool, ask: bool) -> Faithfulness | None:
+    """Whether that evidence tells what the answer rests on; where this session has not asked before, None unless `ask`."""
+    key = (*_model_key(name), _digest(text), remove)
+    return _kept("faithfulness", key, lambda: _faithfulness(name, text, remove), ask=ask)
+
+
+def _faithfulness(name: str, text: str, remove: bool) -> Faithfulness:
+    from core.inspection.faithfulness import faithfulness
+
+    with st.spinner("Taking words away, in the order of each method and in random ones…"):
+        return faithfulness(model(name), evidence(name, text), remove=remove)
+
+
+def _kept(kind: str, key: tuple[Hashable, ...], make: Callable[[], T], *, ask: bool) -> T | None:
+    """What this session has made before under `key`, or makes now if it is to `ask`; the oldest ones go."""
+    known = st.session_state.setdefault(f"kept_{kind}", {})
+    if ask and key not in known:
+        known[key] = make()
+        while len(known) > MOST_KEPT:
+            del known[next(iter(known))]
+    return known.get(key)
+
+
+def weights(name: str, text: str) -> Evidence:
+    """What each word of `text` adds to the answer of the linear model of that name."""
+    opened = model(name)
+    from core.inspection.evidence import evidence
+
+    return evidence(opened, text, ["weights"])
 
 
 def predictions(name: str, of: str = "test") -> Predictions:

@@ -15,6 +15,12 @@ INSPECT = st.Page(
     icon=":material/search:",
     help="What does a model make of a review, and on what evidence?",
 )
+EVIDENCE = st.Page(
+    "../pages/evidence.py",
+    title="Evidence",
+    icon=":material/fact_check:",
+    help="Which words does an answer rest on, and can that be trusted?",
+)
 HEADS = st.Page(
     "../pages/heads.py",
     title="Heads",
@@ -92,7 +98,7 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, HEADS, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS, CLAIMS]
+pages = [HOME, INSPECT, EVIDENCE, HEADS, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS, CLAIMS]
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar")
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")

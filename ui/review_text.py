@@ -1,4 +1,4 @@
-"""A review, word by word: its typed characters and nothing else, shaded by the attention that each word receives."""
+"""A review, word by word: its typed characters and nothing else, shaded by what each word has of attention or evidence."""
 
 import html
 from bisect import bisect_left, bisect_right
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from core.figures.colors import ink
+from core.figures.colors import AGAINST, INK, ink
 from core.records import AttentionMap, Span
 from core.words import joined, word_spans
 
@@ -32,7 +32,7 @@ class Unit:
 
     span: Span
     share: float
-    """Of the attention in view; all units and the added tokens together have 1."""
+    """Of the attention in view, all units and the added tokens together having 1; or of evidence, below 0 against a class."""
     unknown: bool
 
 
@@ -64,12 +64,12 @@ def _end(span: Span) -> int:
     return span[1]
 
 
-def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, scrolling: bool = True) -> str:
+def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, scrolling: bool = True, of: str = "attention") -> str:
     """`text`, letter for letter, as HTML: what is outside `read` is paler, unknown words are underlined with dots.
 
-    `scrolling`: a long text scrolls in a box of its own, which opens at its beginning.
+    `scrolling`: a long text scrolls in a box of its own, which opens at its beginning. `of`: what the shares are of.
     """
-    largest = max((unit.share for unit in shaded), default=0.0)
+    largest = max((abs(unit.share) for unit in shaded), default=0.0)
     edges = {0, len(text), *(edge for unit in shaded for edge in unit.span), *(edge for span in read for edge in span)}
     spans = [unit.span for unit in shaded]
     pieces = []
@@ -82,7 +82,7 @@ def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, scrollin
         elif index is None:
             pieces.append(_escaped(text[start:end]))
         else:
-            pieces.append(_shaded(text[start:end], shaded[index], largest))
+            pieces.append(_shaded(text[start:end], shaded[index], largest, of))
     style = _BLOCK + (_SCROLLING if scrolling else "")
     return f'<div dir="auto" tabindex="0" role="group" aria-label="The review" style="{style}">{"".join(pieces)}</div>'
 
@@ -93,9 +93,10 @@ def _containing(spans: Sequence[Span], position: int) -> int | None:
     return index if index >= 0 and position < spans[index][1] else None
 
 
-def _shaded(piece: str, unit: Unit, largest: float) -> str:
-    style = f"border-radius:3px;background:{ink(STRONGEST * unit.share / largest if largest > 0 else 0.0)}"
-    title = f"{unit.share:.2%} of the attention"
+def _shaded(piece: str, unit: Unit, largest: float, of: str) -> str:
+    color = INK if unit.share >= 0 else AGAINST
+    style = f"border-radius:3px;background:{ink(STRONGEST * abs(unit.share) / largest if largest > 0 else 0.0, color)}"
+    title = f"{unit.share:.2%} of the {html.escape(of)}"
     if unit.unknown:
         style += ";text-decoration:underline dotted 2px;text-underline-offset:4px"
         title += "; unknown to the model"

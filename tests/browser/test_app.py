@@ -38,6 +38,7 @@ def test_what_went_wrong_is_found_in_a_log(tmp_path):
 
 TITLES = [
     "Inspect",
+    "Evidence",
     "Heads",
     "Score",
     "Train",

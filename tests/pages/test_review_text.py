@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.figures.colors import ink
+from core.figures.colors import AGAINST, ink
 from core.records import AttentionMap
-from ui.review_text import STRONGEST, as_html, units
+from ui.review_text import STRONGEST, Unit, as_html, units
 
 
 def attention(tokens: list[str], spans: list[tuple[int, int]]) -> AttentionMap:
@@ -103,3 +103,11 @@ def test_any_text_with_any_tokens_is_shown_whole(text, cuts, limit):
 
 def _text(drawn: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", drawn))
+
+
+def test_what_speaks_against_a_class_has_the_other_colour():
+    units = [Unit(span=(0, 4), share=0.5, unknown=False), Unit(span=(5, 8), share=-1.0, unknown=False)]
+    found = as_html("good bad", units, [(0, 8)], of='evi"dence')
+    first, second = re.findall(r"background:(rgba\([^)]*\))", found)
+    assert first == ink(STRONGEST / 2) and second == ink(STRONGEST, AGAINST)
+    assert 'title="50.00% of the evi&quot;dence"' in found and 'title="-100.00% of the evi&quot;dence"' in found
