@@ -191,14 +191,14 @@ CLAIMS: tuple[Claim, ...] = (
         told="The Transformer is 4.4 points better than the BiLSTM.",
         question="How much better is it on the same reviews?",
         method="Both networks, of as many numbers, are trained on the same reviews with three seeds.",
-        verdict=better_than_bilstm, experiment=f"{TRAINED}:gain", seconds=300, scale=PAIR_SCALE,
+        verdict=better_than_bilstm, experiment=f"{TRAINED}:gain", seconds=170, scale=PAIR_SCALE,
     ),
     Measured(
         number=17, name="bilstm-drops-with-length", theme="accuracy", source="A",
         told="Beyond 96 tokens the BiLSTM drops fast, and the Transformer does not.",
         question="What does either lose from reviews of up to 96 words to longer ones?",
         method="The networks of better-than-bilstm are measured on short and long test reviews apart.",
-        verdict=bilstm_drops, experiment=f"{TRAINED}:by_length", seconds=300, scale=PAIR_SCALE,
+        verdict=bilstm_drops, experiment=f"{TRAINED}:by_length", seconds=170, scale=PAIR_SCALE,
     ),
     Measured(
         number=18, name="lstm-forgets", theme="accuracy", source="A, B, C",
@@ -206,7 +206,7 @@ CLAIMS: tuple[Claim, ...] = (
         question="How much of the gradient of a state, and of the loss, reaches a word at a distance?",
         method="In the networks of better-than-bilstm, the norm of the gradient by each input is taken: of the last layer's "
         "state at the last and the first token, by distance, and of the loss, by distance from the end of the review.",
-        verdict=forgets, experiment=f"{TRAINED}:gradients", seconds=330, scale=f"{PAIR_SCALE}; gradients of 40 reviews each",
+        verdict=forgets, experiment=f"{TRAINED}:gradients", seconds=170, scale=f"{PAIR_SCALE}; gradients of 40 reviews each",
     ),
     Read(
         number=19, name="eight-heads", theme="accuracy", source="A",
@@ -238,7 +238,7 @@ CLAIMS: tuple[Claim, ...] = (
         told="On a small data set a regularised LSTM can win.",
         question="How much better is a BiLSTM with much dropout on few reviews?",
         method="A BiLSTM with dropout 0.3, token dropout 0.2 and the Transformer are trained on few reviews with three seeds.",
-        verdict=lstm_can_win, experiment=f"{TRAINED}:small_data", seconds=120,
+        verdict=lstm_can_win, experiment=f"{TRAINED}:small_data", seconds=40,
         scale="a layer of 64 and a BiLSTM as large; 510 training reviews of IMDB, up to 256 tokens, 5 epochs, 3 seeds, 1,200 "
         "test reviews",
     ),

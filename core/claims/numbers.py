@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
         told="Layer norm over a wrong shape runs and is worse.",
         question="What is lost by layer norm over all numbers of a text?",
         method="An encoder is trained with it and with layer norm of each token, three seeds.",
-        verdict=norm_over_text, experiment=f"{TRAINED}:norm_over_text", seconds=60,
+        verdict=norm_over_text, experiment=f"{TRAINED}:norm_over_text", seconds=50,
         scale="1 layer of 64, 2,040 training reviews of IMDB, up to 128 tokens, 3 epochs, 3 seeds, 1,200 test reviews",
     ),
 )  # fmt: skip

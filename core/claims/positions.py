@@ -115,7 +115,7 @@ CLAIMS: tuple[Claim, ...] = (
         question="What becomes of accuracy on long reviews when more of them is read than in training?",
         method="Encoders are trained at 128 tokens with each kind of positions, and long test reviews are read up to 128 and "
         "up to 500 tokens. From 512 to 1,024 would need a GPU.",
-        verdict=long_texts, experiment=f"{TRAINED}:extrapolation", seconds=180,
+        verdict=long_texts, experiment=f"{TRAINED}:extrapolation", seconds=100,
         scale="1 layer of 64, 2,040 training reviews of IMDB, 3 epochs, 3 seeds, test reviews of more than 256 tokens",
     ),
     Measured(
@@ -130,7 +130,7 @@ CLAIMS: tuple[Claim, ...] = (
         told="Learned positions converge faster in small models.",
         question="How far are learned and sinusoidal positions after one epoch?",
         method="The encoders of trained-128-tested-500 are measured after their first epoch, and at the end.",
-        verdict=learn_faster, experiment=f"{TRAINED}:learned_positions", seconds=120,
+        verdict=learn_faster, experiment=f"{TRAINED}:learned_positions", seconds=60,
         scale="1 layer of 64, 2,040 training reviews of IMDB, up to 128 tokens, 3 epochs, 3 seeds, 1,200 test reviews",
     ),
     Measured(

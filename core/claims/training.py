@@ -175,7 +175,7 @@ CLAIMS: tuple[Claim, ...] = (
         told="Without warm-up the first hundreds of steps shake.",
         question="How far does the loss jump from step to step?",
         method="A post-norm encoder of 3 layers is trained with a warm-up of 10 % and without, three seeds.",
-        verdict=shakes, experiment=f"{TRAINED}:warm_up", seconds=120,
+        verdict=shakes, experiment=f"{TRAINED}:warm_up", seconds=35,
         scale="3 layers of 64, 2,125 training reviews of IMDB, up to 64 tokens, 2 epochs of batches of 16, 3 seeds, first 100 "
         "steps",
     ),
@@ -184,7 +184,7 @@ CLAIMS: tuple[Claim, ...] = (
         told="Without residuals the loss oscillates (A), and 12 layers need them (B).",
         question="What can networks of 2 and 12 layers fit with residual sums and without?",
         method="Post-norm encoders are trained with either, three seeds, and the loss of the last steps is taken.",
-        verdict=residuals_are_needed, experiment=f"{TRAINED}:residual", seconds=200,
+        verdict=residuals_are_needed, experiment=f"{TRAINED}:residual", seconds=70,
         scale="layers of 32, 1,020 training reviews of IMDB, up to 48 tokens, 4 epochs of batches of 16, 3 seeds",
     ),
     Measured(
@@ -193,14 +193,14 @@ CLAIMS: tuple[Claim, ...] = (
         question="What can networks of 2 and 12 layers fit with either?",
         method="Encoders are trained with layer norm before and after each sublayer, three seeds, and the loss of the last "
         "steps is taken.",
-        verdict=pre_is_stabler, experiment=f"{TRAINED}:norms", seconds=200,
+        verdict=pre_is_stabler, experiment=f"{TRAINED}:norms", seconds=80,
         scale="layers of 32, 1,020 training reviews of IMDB, up to 48 tokens, 4 epochs of batches of 16, 3 seeds",
     ),
     Measured(
         number=30, name="beta2-with-warm-up", theme="training", source="B", told="A beta2 of 0.98 goes with warm-up.",
         question="Does beta2 of 0.98 help more where there is a warm-up?",
         method="The networks of warm-up-calms are trained with beta2 of 0.98 and 0.999, with warm-up and without.",
-        verdict=beta_goes_with_warm_up, experiment=f"{TRAINED}:second_beta", seconds=240,
+        verdict=beta_goes_with_warm_up, experiment=f"{TRAINED}:second_beta", seconds=70,
         scale="3 layers of 64, 2,125 training reviews of IMDB, up to 64 tokens, 2 epochs of batches of 16, 3 seeds",
     ),
     Read(
@@ -215,7 +215,7 @@ CLAIMS: tuple[Claim, ...] = (
         question="Which of three learning rates is best with heads of 16 and with heads of 128?",
         method="An encoder of 128 numbers is trained with 8 heads and with 1, at three rates, three seeds; the best rate has "
         "the lowest validation loss.",
-        verdict=wide_heads_slower, experiment=f"{TRAINED}:wide_heads", seconds=150,
+        verdict=wide_heads_slower, experiment=f"{TRAINED}:wide_heads", seconds=30,
         scale="1 layer of 128, 680 training reviews of IMDB, up to 48 tokens, 3 epochs of batches of 16, 3 seeds",
     ),
     Measured(

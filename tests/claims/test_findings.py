@@ -13,7 +13,7 @@ from core.claims.claim import Measured
 from core.claims.findings import Finding, findings, measure, table
 from core.claims.lookup import cell, lost
 from core.config import ClaimConfig
-from core.recorded import Column, Recorded, Table
+from core.recorded import Column, Recorded, Table, read
 from core.records import ClaimMeasured, Finished
 
 EVENT = ClaimMeasured(
@@ -110,6 +110,11 @@ def test_every_claim_that_is_read_takes_tables_that_lack_what_it_looks_for():
         if not isinstance(claim, Measured):
             found = finding(claim.name, recorded(made(claim.table, ";".join(claim.columns))))
             assert found.verdict.outcome == "not shown", claim.name
+
+
+def test_what_comes_along_answers_every_claim():
+    for found in findings(read(command.RESULTS)):
+        assert found.figures and found.hardware and "measure the claim again" not in found.verdict.why, found.claim.name
 
 
 def test_a_cell_is_found_by_other_columns():
