@@ -397,7 +397,7 @@ def patient() -> Iterator[Callable[[], bool]]:
         signal.signal(number, usual[number])
 
     main = threading.current_thread() is threading.main_thread()  # Python lets no other thread hear signals
-    usual = {number: signal.signal(number, hear) for number in (signal.SIGTERM, signal.SIGINT) if main}
+    usual: dict[int, Any] = {number: signal.signal(number, hear) for number in (signal.SIGTERM, signal.SIGINT) if main}
     try:
         yield lambda: bool(asked)
     finally:
