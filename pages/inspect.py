@@ -26,6 +26,9 @@ for name in names:
     with columns.cell(), panels.refusals():
         reading, model = loaders.reading(name, review, windows), loaders.model(name)
         panels.answer(model, reading)
+        if model.kind == "linear":
+            panels.added(model, reading)
+            continue
         views.append(controls.view(model, reading))
         panels.words(views[-1])
 for view in views:

@@ -18,7 +18,7 @@ from ui import loaders, markdown
 from ui.review_text import Unit, as_html, units
 from ui.view import EVEN, View, head_name
 
-KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM"}
+KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM", "linear": "Linear model"}
 MOST_CLASSES = 6
 """Probabilities shown; of more classes the most probable."""
 BESIDE = 32
@@ -103,6 +103,8 @@ def _count(n: int, noun: str) -> str:
 
 
 def _trust(reading: Reading) -> None:
+    if not reading.windows[0].weights.size:
+        return
     error = max(window.largest_row_error for window in reading.windows)
     if reading.training_mode:
         st.warning("The model is in training mode: dropout makes this reading worthless.", icon=":material/warning:")
@@ -112,6 +114,24 @@ def _trust(reading: Reading) -> None:
         with st.container(horizontal=True, gap="xsmall"):
             st.badge(f"rows sum to 1 within {error:.0e}" if error else "rows sum to 1", icon=":material/check:", color="green")
             st.badge("evaluation mode", icon=":material/check:", color="green")
+
+
+def added(model: Model, reading: Reading) -> None:
+    """What each word adds to a linear model's answer, the ten that add most, in place of attention, which it has not."""
+    label = markdown.literal(reading.prediction.label)
+    st.markdown(
+        f"A linear model attends to nothing: each run of up to {model.architecture.longest_run} neighbouring tokens has a "
+        f"weight, and the log-odds of {label} are the sum of what these add, wherever they stand."
+    )
+    found = loaders.weights(model.name, reading.text)
+    top = sorted(zip(found.words, found.found["weights"].values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
+    table = pd.DataFrame({
+        "word": [visible(reading.text[slice(*word.span)]) for word, _ in top],
+        "adds to the log-odds": [value for _, value in top],
+    })  # fmt: skip
+    number = st.column_config.NumberColumn(format="%+.2f")
+    st.dataframe(table, hide_index=True, column_config={"adds to the log-odds": number}, key=f"inspect_added_{model.name}")
+    st.caption(f"The ten that add most; below 0 is against {label}. {markdown.sentence(found.found['weights'].note or '')}")
 
 
 def words(view: View) -> None:
