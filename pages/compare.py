@@ -17,7 +17,9 @@ if not found:
 offered = found + loaders.members()
 by_id = {run.id: run for run in offered}
 pinned = [id for key in ("compare_baseline", "compare_runs") for id in controls.chosen(key, by_id, ())]
-run_panels.table(found, by_id[pinned[0]] if pinned else None)
+against = by_id[pinned[0]] if pinned else None
+run_panels.table(found, against)
+run_panels.take_list_away(found, against)
 titles = compare.titles_of(offered)
 chosen = [by_id[id] for id in controls.several("Runs to compare", titles, "compare_runs", most=8)]
 if not chosen:
@@ -29,4 +31,5 @@ run_panels.differences(chosen)
 st.subheader("What came of it")
 baseline = by_id[controls.one("Baseline", {run.id: titles[run.id] for run in chosen}, "compare_baseline")]
 run_panels.figures(chosen, baseline)
-run_panels.curves(chosen)
+charts = run_panels.curves(chosen)
+run_panels.take_away(chosen, baseline, charts)

@@ -24,4 +24,4 @@ with panels.refusals():
     if found:
         score.findings(found, reviews)
         score.table(names, found, reviews)
-        score.downloads(found, reviews)
+        score.downloads(names, found, reviews)

@@ -36,18 +36,19 @@ class Export:
     """The exact command that made them, where one did."""
 
 
-def downloads(found: Export, key: str) -> None:
+def downloads(found: Export, key: str, *, csv: bool = True) -> None:
     """A button for each format; files are made when one is pressed.
 
-    `key` begins with the page's name and is that of no other table: buttons and files are called by it.
+    `key` begins with the page's name and is that of no other table: buttons and files are called by it. `csv`: whether to
+    offer that, too, where the page has none of its own.
     """
     view = address()
+    formats = (
+        ("CSV", as_csv, "csv", "text/csv"), ("Markdown", as_markdown, "md", "text/markdown"),
+        ("HTML", as_html, "html", "text/html"),
+    )  # fmt: skip
     with st.container(horizontal=True):
-        for name, make, suffix, mime in (
-            ("CSV", as_csv, "csv", "text/csv"),
-            ("Markdown", as_markdown, "md", "text/markdown"),
-            ("HTML", as_html, "html", "text/html"),
-        ):
+        for name, make, suffix, mime in formats[0 if csv else 1 :]:
             # a click that drew the page anew would take another file away before it has been made
             st.download_button(
                 f"Download {name}", partial(make, found, view), f"attention-lab-{key.replace('_', '-')}.{suffix}", mime,

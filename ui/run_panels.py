@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from core import runs
@@ -10,7 +11,7 @@ from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.records import Failed, StepFinished
 from core.runs import Run
-from ui import compare, controls, launching, loaders, markdown, panels
+from ui import compare, controls, export, launching, loaders, markdown, panels
 
 SECONDS_BETWEEN_LOOKS = 2
 UNDOABLE = 5
@@ -144,14 +145,7 @@ def figures(chosen: Sequence[Run], baseline: Run) -> None:
     _wide(compare.figures(chosen, baseline), "compare_figures", 230)
     for sentence in compare.findings(chosen, baseline, loaders.paired):
         st.markdown(markdown.literal(sentence))
-    notes = [
-        "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; a difference in points is "
-        "against the baseline, as is a ratio. Whether one is better is told from the reviews on which one run alone is right "
-        "(McNemar's exact test), its 95% interval by a paired bootstrap of the same reviews. Memory is the most that the "
-        "process held while it trained and measured."
-    ]
-    machines = compare.machines(chosen)
-    st.caption(markdown.literal(" ".join([*notes, machines] if machines else notes)))
+    st.caption(markdown.literal(" ".join(_notes(chosen))))
     _closer(chosen, baseline)
 
 
@@ -177,8 +171,20 @@ def _closer(chosen: Sequence[Run], baseline: Run) -> None:
         )  # fmt: skip
 
 
-def curves(chosen: Sequence[Run]) -> None:
-    """How the chosen runs went, on one range of steps."""
+def _notes(chosen: Sequence[Run]) -> list[str]:
+    """How the figures are to be read."""
+    notes = [
+        "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; a difference in points is "
+        "against the baseline, as is a ratio. Whether one is better is told from the reviews on which one run alone is right "
+        "(McNemar's exact test), its 95% interval by a paired bootstrap of the same reviews. Memory is the most that the "
+        "process held while it trained and measured."
+    ]
+    machines = compare.machines(chosen)
+    return [*notes, machines] if machines else notes
+
+
+def curves(chosen: Sequence[Run]) -> dict[str, go.Figure]:
+    """How the chosen runs went, on one range of steps; returns what is drawn, by its title."""
     st.subheader("How training went")
     titles = compare.titles_of(chosen)
     found = {titles[run.id]: loaders.curves(run) for run in chosen}
@@ -186,12 +192,36 @@ def curves(chosen: Sequence[Run]) -> None:
     if silent:
         st.caption(markdown.literal(f"There is no course of training on record of {', '.join(silent)}."))
     steps = controls.steps(max(map(_last_step, chosen)), "compare_steps")
-    cells = st.grid(2, min_column_width=320, gap="medium")
+    cells, drawn = st.grid(2, min_column_width=320, gap="medium"), {}
     for name, (y_title, y_format) in AXES.items():
         own = {title: of[name] for title, of in found.items() if name in of}
         if own:
+            title = f"{y_title} over the steps"
+            drawn[title] = overlaid(own, y_title, y_format, steps)
             with cells.cell():
-                panels.chart(overlaid(own, y_title, y_format, steps), key=f"compare_{name}", alt=f"{y_title} over the steps")
+                panels.chart(drawn[title], key=f"compare_{name}", alt=title)
+    return drawn
+
+
+def take_away(chosen: Sequence[Run], baseline: Run, charts: Mapping[str, go.Figure]) -> None:
+    """All that is shown of the chosen runs as files: what was set differently above what came of it."""
+    found = export.Export(
+        title=f"Runs against {compare.titles_of(chosen)[baseline.id]}",
+        table=pd.concat([compare.knobs(chosen), compare.figures(chosen, baseline)]).rename_axis("what"),
+        of=export.of_runs(chosen),
+        said=compare.findings(chosen, baseline, loaders.paired),
+        charts=charts,
+        notes=_notes(chosen),
+    )
+    export.downloads(found, "compare_chosen")
+
+
+def take_list_away(found: Sequence[Run], baseline: Run | None) -> None:
+    """The table of all runs as files."""
+    with st.popover("Download the list", icon=":material/download:"):
+        units = {"training": "training s", "test": "test %", "validation": "validation %"}
+        listed = compare.overview(found, baseline).rename(columns=units)
+        export.downloads(export.Export(title="All runs", table=listed, of=export.of_runs(found)), "compare_list")
 
 
 def _last_step(run: Run) -> int:

@@ -16,7 +16,7 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
-from ui import answer_table, loaders, markdown, panels, tables
+from ui import answer_table, export, loaders, markdown, panels, tables
 
 MOST = 10_000
 """Rows of a page: some minutes of work for two models on two cores."""
@@ -179,17 +179,21 @@ def _ask(todo: Mapping[str, Sequence[str]]) -> None:
 def findings(scored: Sequence[Scored], found: Reviews) -> None:
     """What the answers amount to: how many of each class, how often the models disagree, how often they are right."""
     for one in scored:
-        counts = Counter(label for label in one.labels() if label is not None)
-        n = counts.total()
-        shares = ", ".join(f"{k:,} {label} ({k / n:.0%})" for label, k in counts.most_common(8)) if n else "no answer"
-        more = f" and {len(counts) - 8} more classes" if len(counts) > 8 else ""
-        right = "" if found.labels is None else " " + _right(one, found.labels)
-        st.markdown(f"**{markdown.literal(one.model)}**: {markdown.literal(shares + more + '.' + right)}")
+        st.markdown(f"**{markdown.literal(one.model)}**: {markdown.literal(_counted(one, found))}")
     blank = sum(text is None for text in found.texts)
     if blank:
         st.markdown(f"{blank:,} of {len(found.texts):,} rows have no text: they stay in the table, without a label.")
     if len(scored) == 2:
         st.markdown(_disagreement(*scored))
+
+
+def _counted(one: Scored, found: Reviews) -> str:
+    counts = Counter(label for label in one.labels() if label is not None)
+    n = counts.total()
+    shares = ", ".join(f"{k:,} {label} ({k / n:.0%})" for label, k in counts.most_common(8)) if n else "no answer"
+    more = f" and {len(counts) - 8} more classes" if len(counts) > 8 else ""
+    right = "" if found.labels is None else " " + _right(one, found.labels)
+    return f"{shares}{more}.{right}"
 
 
 def _right(one: Scored, labels: Sequence[object]) -> str:
@@ -248,8 +252,8 @@ def _open(names: Sequence[str], row: int | None, found: Reviews) -> None:
     answer_table.open_in_inspect("score", names, text, said)
 
 
-def downloads(scored: Sequence[Scored], found: Reviews) -> None:
-    """The whole table with the answers, made when it is asked for."""
+def downloads(names: Sequence[str], scored: Sequence[Scored], found: Reviews) -> None:
+    """The whole table with the answers, and what was found on the page, made when it is asked for."""
     with st.container(horizontal=True):
         for name, make, suffix, mime in (
             ("CSV", as_csv, "csv", "text/csv"),
@@ -259,6 +263,14 @@ def downloads(scored: Sequence[Scored], found: Reviews) -> None:
                 f"Download {name}", partial(make, scored, found), f"{found.name}.scored.{suffix}", mime,
                 key=f"score_{suffix}", icon=":material/download:", on_click="ignore",
             )  # fmt: skip
+    told = export.Export(
+        title=f"{found.name}, scored",
+        table=side_by_side(found.texts, scored),
+        of=export.of_models(names),
+        said=[f"{one.model}: {_counted(one, found)}" for one in scored],
+        notes=["Probabilities are of the label given; left out are the words beyond what a model reads."],
+    )
+    export.downloads(told, "score_answers", csv=False)
 
 
 def as_csv(scored: Sequence[Scored], found: Reviews) -> bytes:

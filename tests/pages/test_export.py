@@ -51,6 +51,19 @@ def test_a_run_is_named_with_its_data_its_seed_and_its_reviews(tmp_path):
     )
 
 
+def test_runs_that_are_compared_and_the_list_of_them_can_be_taken_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path))
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "none"))
+    for id, accuracy in (("a", 0.85), ("b", 0.86)):
+        finish(tmp_path, id, accuracy=accuracy)
+    page = AppTest.from_file("ui/main.py", default_timeout=60)
+    page.query_params["compare_runs"] = ["a", "b"]
+    page.run().switch_page("../pages/compare.py").run(timeout=120)
+    assert not page.exception
+    labels = [button.proto.label for button in page.get("download_button")]
+    assert labels == 2 * ["Download CSV", "Download Markdown", "Download HTML"]
+
+
 def test_buttons_leave_the_page_as_it_is():
     def page():
         from tests.pages.test_export import FOUND
