@@ -316,7 +316,7 @@ class TrainingConfig(Checked):
     backend: Literal[
         "auto", "eager", "sdpa", "sdpa-flash", "sdpa-efficient", "sdpa-math", "cudnn", "chunked", "flex", "varlen"
     ] = "auto"
-    """Attention kernel in training; auto: the one measured as fastest for device and precision."""
+    """Attention kernel in training; auto: the one that suits device, precision and network."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: a GPU where there is one."""
     checkpointing: Literal["auto", "on", "off"] = "auto"
