@@ -1,6 +1,6 @@
 """A sweep of measurements: what a person chooses before it, and how it stands while it goes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, cast
 
 import streamlit as st
@@ -46,6 +46,7 @@ def which(found: Sequence[Run]) -> str | None:
 
 def choose() -> SweepConfig:
     """The sweep that a person describes. ValueError for one that cannot be."""
+    _say_what_is_not_offered("memory_backends", BACKENDS)
     backends = st.pills(
         "Kernels", list(BACKENDS), selection_mode="multi", default=FIRST.backends, key="memory_backends", wrap=True,
         bind="query-params",
@@ -83,16 +84,17 @@ def choose() -> SweepConfig:
 
 
 def _numbers(label: str, numbers: Sequence[int], default: Sequence[int], key: str) -> list[int]:
+    _say_what_is_not_offered(key, list(map(str, numbers)))
     return st.pills(
-        label,
-        numbers,
-        selection_mode="multi",
-        default=default,
-        format_func="{:,}".format,
-        key=key,
-        wrap=True,
-        bind="query-params",
-    )
+        label, numbers, selection_mode="multi", default=default, format_func=str, key=key, wrap=True, bind="query-params"
+    )  # an address has each number as the page writes it
+
+
+def _say_what_is_not_offered(key: str, options: Collection[str]) -> None:
+    """An address may ask for it, and the choice below it would leave it out in silence."""
+    if unknown := [value for value in st.query_params.get_all(key) if value not in options]:
+        told = f"The address asks for {', '.join(unknown)}, which is not offered here; choose from {', '.join(options)}."
+        st.warning(markdown.literal(told), icon=":material/info:")
 
 
 def _shape() -> dict:
@@ -187,6 +189,18 @@ def _look(id: str, state: run_folder.State, n_measured: int) -> None:
 def _standing(run: Run, found: Sequence[CellMeasured]) -> None:
     assert run.sweep is not None
     every = cells(run.sweep)
+    _said(run, every, found)
+    if controls.presenting():
+        return
+    if launching.is_asked_to_stop(run):  # a button would stay for seconds beside the one to resume
+        st.caption("Stopping: what has been measured is kept.")
+    elif run.is_alive:
+        launching.stop(run, f"memory_stop_{run.id}", "What has been measured is kept.")
+    elif len(found) < len(every):
+        launching.resume(run, f"memory_resume_{run.id}", "What has been measured is not measured again.")
+
+
+def _said(run: Run, every: Sequence[Cell], found: Sequence[CellMeasured]) -> None:
     if run.state == "queued":
         launching.waiting(run)
     elif run.state == "running":
@@ -200,12 +214,6 @@ def _standing(run: Run, found: Sequence[CellMeasured]) -> None:
         reason = said.reason if isinstance(said, Failed | Interrupted) else "its process ended without a word"
         st.error(markdown.literal(f"The run is {run.state}: {reason}."), icon=":material/error:")
         launching.printed(run)
-    if controls.presenting():
-        return
-    if run.is_alive:
-        launching.stop(run, f"memory_stop_{run.id}", "What has been measured is kept.")
-    elif len(found) < len(every):
-        launching.resume(run, f"memory_resume_{run.id}", "What has been measured is not measured again.")
 
 
 def _now(run: Run, every: Sequence[Cell], found: Sequence[CellMeasured]) -> str:

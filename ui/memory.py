@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from core.figures.memory import UNITS, Over
 from core.measure.others import disturbance
 from core.measure.predict import not_understood, peak_bytes
 from core.measure.sweep import cell, cells, contenders, remarks
+from core.measure.tables import Point, shape
 from core.records import Cell, CellMeasured
 
 NAIVE = "eager"
@@ -21,6 +23,7 @@ PER_OCTAVE = 4
 MIB = 2**20
 EVEN = 0.05
 """Shares of memory less apart than this are as much."""
+Found = TypeVar("Found", CellMeasured, Point)
 Pair = tuple[CellMeasured, CellMeasured]
 """Naive attention and another kernel at one place."""
 
@@ -32,9 +35,9 @@ class Along:
     over: Over
     at: int
 
-    def here(self, measured: Sequence[CellMeasured]) -> list[CellMeasured]:
+    def here(self, found: Sequence[Found]) -> list[Found]:
         """The cells that lie along it."""
-        return [event for event in measured if getattr(event, "batch" if self.over == "length" else "length") == self.at]
+        return [event for event in found if getattr(event, "batch" if self.over == "length" else "length") == self.at]
 
     def places(self, config: SweepConfig) -> list[int]:
         """Of the sweep, in order."""
@@ -52,12 +55,7 @@ class Along:
 
 def title(config: SweepConfig) -> str:
     """What a sweep measures, in a line."""
-    layers = f"{config.n_layers} layer{'s' if config.n_layers > 1 else ''}"
-    again = ", checkpointing" if config.checkpointing else ""
-    return (
-        f"{config.what}, batch {_range(config.batches)}, {config.n_heads} × {config.d_head}, {layers}, {config.dtype}{again}, "
-        f"{_range(config.lengths)} tokens"
-    )
+    return f"{config.what}, batch {_range(config.batches)}, {shape(config)}, {_range(config.lengths)} tokens"
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -79,6 +77,17 @@ def predicted(config: SweepConfig, along: Along, furthest: int | None = None) ->
         at = {place: along.cell(config, backend, place) for place in drawn}
         found[at[drawn[0]].label] = {place: n for place, each in at.items() if (n := peak_bytes(each)) is not None}
     return found
+
+
+def kept(config: SweepConfig, along: Along, points: Sequence[Point]) -> dict[tuple[str, str], dict[int, float]]:
+    """What was recorded of the sweep's kernels and shape between its first place and its last, by kernel, machine and day."""
+    places = along.places(config)
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for point in along.here([point for point in points if (point.what, point.shape) == (config.what, shape(config))]):
+        place = getattr(point, along.over)
+        if point.label in labels(config) and places[0] <= place <= places[-1]:
+            found.setdefault((point.label, f"{point.hardware}, {point.date}"), {})[place] = point.value
+    return {of: dict(sorted(values.items())) for of, values in found.items()}
 
 
 def between(first: int, last: int) -> list[int]:
@@ -238,6 +247,7 @@ def _row(each: Cell, event: CellMeasured | None, missing: str) -> dict[str, obje
         "prediction is off by": None if expected is None or not peak else 100 * (expected / peak - 1),
         "median ms": None if event is None or event.median_s is None else 1e3 * event.median_s,
         "spread ms": None if event is None or event.spread_s is None else 1e3 * event.spread_s,
+        "attention alone ms": None if event is None or event.attention_s is None else 1e3 * event.attention_s,
         "runs": None if event is None else event.n_repeats or None,
         "others used": None if event is None or event.others is None else 100 * event.others,
         "remarks": "; ".join(filter(None, said)) or None,

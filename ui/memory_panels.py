@@ -13,10 +13,11 @@ from core.config import LONGEST, SweepConfig
 from core.evaluation.writing import csv_for_excel
 from core.figures import report
 from core.figures.frame import projected
-from core.figures.memory import UNITS, breakdown, memory_along, memory_on_cards, score_matrices, time_along
+from core.figures.memory import UNITS, Kept, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.figures.roofline import roofline
 from core.measure.kernels import TILE
 from core.measure.sweep import reached
+from core.measure.tables import MEMORY, TIME, points
 from core.records import CellMeasured
 from core.runs import Run
 from ui import controls, markdown, memory, memory_why, panels, recorded
@@ -28,16 +29,18 @@ HOW = (
     "point and eager's are as far apart as their own runs are, or less, so that the bars touch; or others used more than "
     "a tenth of the machine meanwhile."
 )
+KEPT = "Dashed lines were recorded, on the machine and day that they name; nothing of them was measured now."
 NUMBERS = {
     "predicted MiB": "{:,.1f}", "measured MiB": "{:,.1f}", "live tensors MiB": "{:,.1f}", "reserved MiB": "{:,.1f}",
-    "prediction is off by": "{:+.1f}%", "median ms": "{:,.2f}", "spread ms": "{:,.2f}", "runs": "{:.0f}",
-    "others used": "{:.0f}%",
+    "prediction is off by": "{:+.1f}%", "median ms": "{:,.2f}", "spread ms": "{:,.2f}", "attention alone ms": "{:,.2f}",
+    "runs": "{:.0f}", "others used": "{:.0f}%",
 }  # fmt: skip
 """How the columns of figures are written."""
 HELP = {
     "live tensors MiB": "A second source on a CPU, counted by operator.",
     "reserved MiB": "What PyTorch took of a GPU, with what it keeps spare.",
     "spread ms": "From the fastest run to the slowest.",
+    "attention alone ms": "The kernel on queries, keys and values of all layers, without the layers around it.",
     "others used": "What other processes had of the machine's CPU time meanwhile.",
 }
 COLUMNS = {
@@ -79,7 +82,7 @@ def charts(config: SweepConfig, measured: Sequence[CellMeasured], run: Run | Non
             with places.cell():
                 st.markdown(f"**{name}**")
                 _draw(name, figure, chosen)
-        if not any(event.median_s for event in here):
+        if not any(event.median_s for event in here) and not _kept(config, chosen, TIME):
             with places.cell():
                 st.markdown("**Time**")
                 st.info("Time is measured, never predicted: nothing has been measured yet.")
@@ -108,12 +111,19 @@ def _presented(run: Run) -> dict[str, str]:
 
 
 def figures(config: SweepConfig, chosen: Along, here: Sequence[CellMeasured], log: bool) -> dict[str, go.Figure]:
-    """The charts by their titles; time only where some was measured."""
-    found = {"Peak memory": memory_along(chosen.over, memory.predicted(config, chosen), here, log=log)}
-    if any(event.median_s for event in here):
+    """The charts by their titles; time only where some was measured or recorded."""
+    kept, predicted = _kept(config, chosen, MEMORY), memory.predicted(config, chosen)
+    found = {"Peak memory": memory_along(chosen.over, predicted, here, kept, log=log)}
+    kept = _kept(config, chosen, TIME)
+    if kept or any(event.median_s for event in here):
         unsure = memory.unsure(config, chosen, here)
-        found["Time"] = time_along(chosen.over, memory.labels(config), here, unsure=unsure, log=log)
+        found["Time"] = time_along(chosen.over, memory.labels(config), here, kept, unsure=unsure, log=log)
     return found
+
+
+def _kept(config: SweepConfig, chosen: Along, table: str) -> Kept:
+    """What was recorded of such cells."""
+    return memory.kept(config, chosen, points(recorded.found()[0], table))
 
 
 def _draw(name: str, figure: go.Figure, chosen: Along) -> None:
@@ -121,16 +131,17 @@ def _draw(name: str, figure: go.Figure, chosen: Along) -> None:
     panels.chart(shown, key=f"memory_chart_{name}", alt=f"{name} by {UNITS[chosen.over]}, predicted and measured")
 
 
-def notes(measured: Sequence[CellMeasured]) -> list[str]:
+def notes(config: SweepConfig, chosen: Along, measured: Sequence[CellMeasured]) -> list[str]:
     """How to read the figures, and on what they were measured."""
     machines = dict.fromkeys(event.hardware for event in measured if event.hardware)
-    return [HOW, f"Measured on {', '.join(machines)}."] if machines else [HOW]
+    dashed = any(_kept(config, chosen, table) for table in (MEMORY, TIME))
+    return [HOW, *[KEPT] * dashed, *[f"Measured on {', '.join(machines)}."] * bool(machines)]
 
 
 def below(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, run: Run | None, missing: str) -> None:
     """Everything else, one tab open at a time."""
     _listed(memory.findings(config, chosen, measured))
-    st.caption(markdown.literal(" ".join(notes(measured))))
+    st.caption(markdown.literal(" ".join(notes(config, chosen, measured))))
     parts = {
         "Why": partial(why, config, measured, chosen, run),
         "Where the bytes are": partial(bytes_by_part, config, chosen),
@@ -165,9 +176,11 @@ def why(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, ru
     ceilings = None if run is None else reached(run.events)
     if ceilings is not None:
         each = {label: (one.operations, one.bytes_moved) for label, one in work.items()}
-        panels.chart(roofline(each, ceilings), key="memory_roofline", alt="Operations a second that each kernel could reach")
+        figure = roofline(each, ceilings, memory_why.attention_s(chosen, place, measured))
+        alt = "Operations a second that attention could reach on each kernel, and that it reached"
+        panels.chart(figure, key="memory_roofline", alt=alt)
     st.dataframe(memory_why.work_table(work, ceilings, chosen, place, measured), hide_index=True, key="memory_work")
-    st.caption(markdown.literal(memory_why.work_note(ceilings)))
+    st.caption(markdown.literal(memory_why.work_note(ceilings, chosen, place, measured)))
 
 
 def bytes_by_part(config: SweepConfig, chosen: Along) -> None:
@@ -233,7 +246,9 @@ def as_html(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along
     here = chosen.here(measured)
     said = [memory.headline(config, chosen, here), *memory.findings(config, chosen, here)]
     drawn = figures(config, chosen, here, log=True)
-    return report.page(f"Attention: {memory.title(config)}", said, drawn, written(frame), notes(measured), command)
+    return report.page(
+        f"Attention: {memory.title(config)}", said, drawn, written(frame), notes(config, chosen, measured), command
+    )
 
 
 def written(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from core.catalog import CARDS
 from core.config import SweepConfig
 from core.jobs import device_of
 from core.measure import predict
+from core.measure.others import disturbance
 from core.measure.planner import device_memory, largest_batch, rule_of_thumb
 from core.measure.process import gib
 from core.measure.roofline import Work, attainable_s, attention_work
@@ -51,11 +52,20 @@ def work_sentence(work: Mapping[str, Work]) -> str:
     )
 
 
+def attention_s(chosen: Along, place: int, measured: Sequence[CellMeasured]) -> dict[str, float]:
+    """Seconds of attention alone at one place, by kernel, where they were measured."""
+    return {label: event.attention_s for label, event in _at(chosen, place, measured).items() if event.attention_s}
+
+
+def _at(chosen: Along, place: int, measured: Sequence[CellMeasured]) -> dict[str, CellMeasured]:
+    return {event.label: event for event in chosen.here(measured) if getattr(event, chosen.over) == place}
+
+
 def work_table(
     work: Mapping[str, Work], ceilings: Ceilings | None, chosen: Along, place: int, measured: Sequence[CellMeasured]
 ) -> pd.DataFrame:
-    """A row for each kernel. Milliseconds at best are attention's alone, those measured are of the whole cell."""
-    times = {event.label: event.median_s for event in chosen.here(measured) if getattr(event, chosen.over) == place}
+    """A row for each kernel: what attention alone has to do, could take at best and took, and what the whole cell took."""
+    found, alone = _at(chosen, place, measured), attention_s(chosen, place, measured)
     rows = []
     for label, one in work.items():
         row = {
@@ -67,22 +77,30 @@ def work_table(
         if ceilings is not None:
             bound = one.operations / ceilings.operations_per_s > one.bytes_moved / ceilings.bytes_per_s
             row["waits for"] = "arithmetic" if bound else "memory"
-            row["attention at best, ms"] = f"{1e3 * attainable_s(one, ceilings):,.2f}"
-        seconds = times.get(label)
-        row["whole cell measured, ms"] = "n/a" if seconds is None else f"{1e3 * seconds:,.2f}"
+            row["attention at best, ms"] = _ms(attainable_s(one, ceilings))
+        event = found.get(label)
+        row["attention measured, ms"] = _ms(alone.get(label))
+        row["whole cell measured, ms"] = _ms(event and event.median_s)
+        row["remarks"] = (event and disturbance(event)) or ""
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def work_note(ceilings: Ceilings | None) -> str:
-    """Where operations, bytes and ceilings come from."""
+def _ms(seconds: float | None) -> str:
+    return f"{1e3 * seconds:,.2f}" if seconds else "n/a"
+
+
+def work_note(ceilings: Ceilings | None, chosen: Along, place: int, measured: Sequence[CellMeasured]) -> str:
+    """Where operations, bytes and ceilings come from, and whether the machine was quiet."""
     counted = "Operations and bytes are counted from the algorithms (arXiv:2205.14135), for memory without caches."
     if ceilings is None:
         return f"{counted} What the machine reaches at best is measured at the start of a sweep."
+    disturbed = disturbance(*_at(chosen, place, measured).values())
+    verdict = "" if disturbed is None else f" No verdict on what attention reached: {disturbed}."
     return (
-        f"{counted} The machine's two lines are measured: {ceilings.operations_per_s / GIGA:,.0f} billion operations a second "
-        f"in a product of large matrices ({ceilings.dtype}), {ceilings.bytes_per_s / GIGA:,.1f} GB a second in a copy; "
-        f"{ceilings.hardware}, {ceilings.date}."
+        f"{counted}{verdict} The machine's two lines are measured: {ceilings.operations_per_s / GIGA:,.0f} billion operations "
+        f"a second in a product of large matrices ({ceilings.dtype}), {ceilings.bytes_per_s / GIGA:,.1f} GB a second in a "
+        f"copy; {ceilings.hardware}, {ceilings.date}."
     )
 
 

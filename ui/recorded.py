@@ -11,17 +11,22 @@ from ui import controls, markdown
 FOLDER = ROOT / "benchmarks"
 
 
+def found() -> tuple[list[Recorded], list[str]]:
+    """All of benchmarks/, the newest first; and why files are passed over."""
+    passed_over: list[str] = []
+    return recorded.read(FOLDER, passed_over.append), passed_over
+
+
 def show() -> None:
     """One result after another, as a person chooses."""
-    passed_over: list[str] = []
-    found = recorded.read(FOLDER, passed_over.append)
+    results, passed_over = found()
     for note in passed_over:
         st.warning(markdown.literal(f"{note}."), icon=":material/warning:")
-    if not found:
+    if not results:
         st.info("Nothing is recorded in benchmarks/.")
         return
-    titles = {str(number): f"{one.title} · {one.hardware} · {one.date}" for number, one in enumerate(found)}
-    one = found[int(controls.one("Recorded results", titles, "memory_recorded"))]
+    titles = {str(number): f"{one.title} · {one.hardware} · {one.date}" for number, one in enumerate(results)}
+    one = results[int(controls.one("Recorded results", titles, "memory_recorded"))]
     st.caption(markdown.literal(origin(one)))
     for note in one.notes:
         st.markdown(markdown.literal(note))

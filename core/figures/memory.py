@@ -1,7 +1,11 @@
-"""Memory and time against the number of tokens, or of reviews at once: lines are predicted, points are measured."""
+"""Memory and time against the number of tokens, or of reviews at once.
+
+Dotted lines are predicted, points are measured here, and dashed lines were recorded, here or elsewhere.
+"""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import plotly.graph_objects as go
@@ -18,11 +22,14 @@ Over = Literal["length", "batch"]
 UNITS = {"length": "tokens", "batch": "reviews at once"}
 Bytes = Mapping[str, Mapping[int, int]]
 """By kernel, bytes at each place along the chart."""
+Kept = Mapping[tuple[str, str], Mapping[int, float]]
+"""By kernel and where and when it was recorded, bytes or seconds at each place."""
+NONE: Kept = MappingProxyType({})
 ATTENTION = "attention weights kept"
 """The part of a breakdown that flash attention does without."""
 
 
-def memory_along(over: Over, predicted: Bytes, measured: Sequence[CellMeasured], *, log: bool) -> go.Figure:
+def memory_along(over: Over, predicted: Bytes, measured: Sequence[CellMeasured], kept: Kept = NONE, *, log: bool) -> go.Figure:
     """A dotted line for what was predicted of each kernel, and a point for each peak that was measured, in MiB."""
     figure = go.Figure()
     for number, (label, values) in enumerate(predicted.items()):
@@ -33,11 +40,18 @@ def memory_along(over: Over, predicted: Bytes, measured: Sequence[CellMeasured],
         if cells:
             values = [(cell.peak_bytes or 0) / MIB for cell in cells]
             figure.add_trace(_points(number, label, over, cells, values, "MiB", ",.1f"))
-    return _axes(figure, over, _places(over, predicted, measured), "peak memory (MiB)", log)
+    figure.add_traces([*_recorded(list(predicted), kept, over, MIB, "MiB")])
+    return _axes(figure, over, _places(over, predicted, measured, kept), "peak memory (MiB)", log)
 
 
 def time_along(
-    over: Over, labels: Sequence[str], measured: Sequence[CellMeasured], *, unsure: Collection[tuple[str, int]] = (), log: bool
+    over: Over,
+    labels: Sequence[str],
+    measured: Sequence[CellMeasured],
+    kept: Kept = NONE,
+    *,
+    unsure: Collection[tuple[str, int]] = (),
+    log: bool,
 ) -> go.Figure:
     """A point for the median of each cell, in milliseconds; bars reach as far as the runs of the cell were apart.
 
@@ -56,7 +70,8 @@ def time_along(
     ringed = [cell for cell in measured if (cell.label, getattr(cell, over)) in unsure]
     if ringed:
         figure.add_trace(_rings([getattr(cell, over) for cell in ringed], [1e3 * (cell.median_s or 0) for cell in ringed]))
-    return _axes(figure, over, _places(over, {}, measured), "time of one run (ms)", log)
+    figure.add_traces([*_recorded(labels, kept, over, 1e-3, "ms")])
+    return _axes(figure, over, _places(over, {}, measured, kept), "time of one run (ms)", log)
 
 
 def memory_on_cards(predicted: Bytes, cards: Mapping[str, int]) -> go.Figure:
@@ -64,7 +79,7 @@ def memory_on_cards(predicted: Bytes, cards: Mapping[str, int]) -> go.Figure:
     figure = go.Figure(
         [_predicted(number, label, values, "length", GIB, "GiB") for number, (label, values) in enumerate(predicted.items())]
     )
-    lengths = _places("length", predicted, [])
+    lengths = _places("length", predicted, [], {})
     for number, (name, n_bytes) in enumerate(cards.items()):
         figure.add_trace(_level(name, n_bytes / GIB, lengths, number / len(cards)))
     return _axes(figure, "length", lengths, "peak memory (GiB)", log=True)
@@ -177,13 +192,31 @@ def _points(
     )
 
 
+def _recorded(labels: Sequence[str], kept: Kept, over: Over, unit: float | int, unit_name: str) -> Iterator[go.Scatter]:
+    """A dashed line, in the colour of its kernel, for each machine and day."""
+    for (label, origin), values in kept.items():
+        number = labels.index(label)
+        color, symbol = CATEGORICAL[number % len(CATEGORICAL)], SYMBOLS[number % len(SYMBOLS)]
+        yield go.Scatter(
+            x=list(values),
+            y=[value / unit for value in values.values()],
+            mode="lines+markers",
+            line=dict(color=color, width=1, dash="dash"),
+            marker=dict(color=color, size=5, symbol=f"{symbol}-open"),
+            name=f"{literal(label)}, recorded, {literal(origin)}",
+            hovertemplate=f"%{{x:,}} {UNITS[over]}: %{{y:,.2f}} {unit_name}<extra>%{{fullData.name}}</extra>",
+            hoverlabel=dict(namelength=-1),
+        )
+
+
 def _rings(x: list[int], y: list[float]) -> go.Scatter:
     marker = dict(symbol="circle-open", size=20, color="gray", line=dict(width=2))
     return go.Scatter(x=x, y=y, mode="markers", marker=marker, name="no verdict", hoverinfo="skip")
 
 
-def _places(over: Over, predicted: Bytes, measured: Sequence[CellMeasured]) -> list[int]:
-    return sorted({place for values in predicted.values() for place in values} | {getattr(cell, over) for cell in measured})
+def _places(over: Over, predicted: Bytes, measured: Sequence[CellMeasured], kept: Kept) -> list[int]:
+    drawn = {place for values in (*predicted.values(), *kept.values()) for place in values}
+    return sorted(drawn | {getattr(cell, over) for cell in measured})
 
 
 def _axes(figure: go.Figure, over: Over, places: Sequence[int], y_title: str, log: bool) -> go.Figure:

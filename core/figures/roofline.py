@@ -1,6 +1,7 @@
-"""What a kernel could reach at best: its operations for each byte, under what a machine computes and copies."""
+"""What a kernel could reach and reached: its operations for each byte, under what a machine computes and copies."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import plotly.graph_objects as go
 
@@ -12,10 +13,13 @@ from core.records import Ceilings
 GIGA = 1e9
 
 
-def roofline(work: Mapping[str, tuple[float, float]], ceilings: Ceilings) -> go.Figure:
+def roofline(
+    work: Mapping[str, tuple[float, float]], ceilings: Ceilings, seconds: Mapping[str, float] = MappingProxyType({})
+) -> go.Figure:
     """The machine's two lines (doi:10.1145/1498765.1498785), and on them each kernel by its operations and bytes moved.
 
-    Left of the edge a kernel waits for memory, right of it for arithmetic.
+    Left of the edge a kernel waits for memory, right of it for arithmetic. Below the line an open sign stands where the
+    kernel came to in its `seconds`.
     """
     edge = ceilings.operations_per_s / ceilings.bytes_per_s
     places = {label: operations / n_bytes for label, (operations, n_bytes) in work.items() if n_bytes}
@@ -31,19 +35,24 @@ def roofline(work: Mapping[str, tuple[float, float]], ceilings: Ceilings) -> go.
         )
     )
     for number, (label, place) in enumerate(places.items()):
-        figure.add_trace(
-            go.Scatter(
-                x=[place],
-                y=[_reached(place, ceilings)],
-                mode="markers",
-                marker=dict(size=13, color=CATEGORICAL[number % len(CATEGORICAL)], symbol=SYMBOLS[number % len(SYMBOLS)]),
-                name=f"{literal(label)}, at best",
-                hovertemplate="%{x:,.1f} operations a byte: %{y:,.1f} billion a second at best<extra>%{fullData.name}</extra>",
-            )
-        )
+        figure.add_trace(_sign(number, f"{label}, at best", place, _reached(place, ceilings), ""))
+        if label in seconds:
+            figure.add_trace(_sign(number, f"{label}, measured", place, work[label][0] / seconds[label] / GIGA, "-open"))
     figure.update_xaxes(title="operations for each byte moved", type="log", tickformat=",~r", dtick=1)
     figure.update_yaxes(title="billion operations a second", type="log", tickformat=",~r", dtick="D2")
     return framed(figure, 340)
+
+
+def _sign(number: int, name: str, place: float, rate: float, look: str) -> go.Scatter:
+    symbol = SYMBOLS[number % len(SYMBOLS)] + look
+    return go.Scatter(
+        x=[place],
+        y=[rate],
+        mode="markers",
+        marker=dict(size=13, color=CATEGORICAL[number % len(CATEGORICAL)], symbol=symbol, line=dict(width=2)),
+        name=literal(name),
+        hovertemplate="%{x:,.1f} operations a byte: %{y:,.1f} billion a second<extra>%{fullData.name}</extra>",
+    )
 
 
 def _reached(intensity: float, ceilings: Ceilings) -> float:

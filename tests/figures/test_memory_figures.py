@@ -72,6 +72,28 @@ def test_a_chart_goes_along_batches_as_well():
     assert list(time_along("batch", ["sdpa"], cells, log=True).data[0].x) == [1, 4]
 
 
+KEPT = {
+    ("sdpa", "<i>H200</i>, 2026-11-29"): {128: 3.0 * MIB, 1024: 6.0 * MIB},
+    ("sdpa", "EPYC, 2026-11-30"): {256: 1.0 * MIB},
+    ("eager", "EPYC, 2026-11-30"): {256: 8.0 * MIB},
+}
+
+
+def test_what_was_recorded_is_dashed_and_named_by_machine_and_day():
+    figure = memory_along("length", PREDICTED, [measured("sdpa", 128)], KEPT, log=True)
+    eager, sdpa, _, there, here, other = figure.data
+    assert [trace.name for trace in figure.data[3:]] == [
+        "sdpa, recorded, &lt;i&gt;H200&lt;/i&gt;, 2026-11-29", "sdpa, recorded, EPYC, 2026-11-30",
+        "eager, recorded, EPYC, 2026-11-30",
+    ]  # fmt: skip
+    assert (list(there.x), list(there.y)) == ([128, 1024], [3, 6]) and {there.line.dash, here.line.dash} == {"dash"}
+    assert there.line.color == here.line.color == sdpa.line.color and other.line.color == eager.line.color
+    assert figure.layout.xaxis.range[1] > 3  # 1,024 tokens are on it
+    seconds = {("sdpa", "EPYC, 2026-11-30"): {128: 0.25}}
+    (line,) = time_along("length", ["eager", "sdpa"], [], seconds, log=False).data
+    assert list(line.y) == [250] and figure.layout.xaxis.range[1] > 0
+
+
 def test_a_difference_within_the_spread_stands_in_a_ring():
     cells = [measured("sdpa", 128), measured("sdpa", 512, median_s=0.05)]
     *_, rings = time_along("length", ["sdpa"], cells, unsure={("sdpa", 512)}, log=True).data

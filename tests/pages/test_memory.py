@@ -10,8 +10,11 @@ from core.config import SweepConfig
 from core.measure.predict import peak_bytes
 from core.measure.roofline import attention_work
 from core.measure.sweep import cell, cells
+from core.measure.tables import Point, memory_table, time_table
+from core.recorded import Recorded
+from core.recorded import write as write_results
 from core.records import Cancelled, Ceilings, CellMeasured, Failed, Finished, Queued, Started
-from ui import measuring, memory, memory_panels, memory_why
+from ui import measuring, memory, memory_panels, memory_why, recorded
 from ui.memory import MIB, Along
 
 CONFIG = SweepConfig(lengths=(128, 512), batches=(2,), n_heads=4, d_head=16, device="cpu")
@@ -35,7 +38,9 @@ ALL = [event(number) for number in range(4)]
 
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Path:
+    """Without runs, and without recorded results."""
     monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     return tmp_path / "runs"
 
 
@@ -204,6 +209,24 @@ def test_predicted_lines_reach_from_the_first_place_to_the_last():
     assert found[8] == peak_bytes(replace(cell(CONFIG, "eager", 128), batch=8)) and min(found) == 2
 
 
+def point(**other) -> Point:
+    return Point(**dict(label="sdpa", what="backward", length=128, batch=2, shape="4 × 16, 1 layer, float32", value=3.0 * MIB,
+                        hardware="H200", date="2026-11-29") | other)  # fmt: skip
+
+
+def test_what_was_recorded_of_the_same_shape_lies_along_a_sweep_in_order_between_its_ends():
+    same = [point(length=512, value=5.0), point(), point(hardware="EPYC")]
+    others = [point(batch=3), point(what="step"), point(shape="8 × 16, 1 layer, float32"), point(label="flex"),
+              point(length=64), point(length=1024)]  # fmt: skip
+    found = memory.kept(CONFIG, LENGTHS, same + others)
+    assert found == {("sdpa", "H200, 2026-11-29"): {128: 3.0 * MIB, 512: 5.0}, ("sdpa", "EPYC, 2026-11-29"): {128: 3.0 * MIB}}
+    assert list(found["sdpa", "H200, 2026-11-29"]) == [128, 512]
+    several = replace(CONFIG, batches=(2, 3))
+    assert memory.kept(several, Along(over="batch", at=128), [point(batch=3), point()]) == {
+        ("sdpa", "H200, 2026-11-29"): {2: 3.0 * MIB, 3: 3.0 * MIB}
+    }
+
+
 def test_a_batch_and_a_length_are_two_ways_through_one_sweep():
     other = [replace(one, batch=8) for one in ALL]
     assert LENGTHS.here([*ALL, *other]) == ALL
@@ -236,6 +259,15 @@ def test_what_moves_is_compared_and_what_a_kernel_waits_for_is_said():
     ]
     fast = memory_why.work_table(work, replace(CEILINGS, bytes_per_s=1e30), LENGTHS, 512, [])
     assert fast["waits for"].tolist() == ["arithmetic"] * 2 and set(fast["whole cell measured, ms"]) == {"n/a"}
+    alone = [*ALL[2:3], replace(ALL[3], attention_s=0.25, others=0.43)]
+    timed = memory_why.work_table(work, slow, LENGTHS, 512, alone)
+    assert timed["attention measured, ms"].tolist() == ["n/a", "250.00"]
+    assert timed["remarks"].tolist() == ["", "others used 43 % of the machine while this was measured"]
+    assert memory_why.attention_s(LENGTHS, 512, alone) == {"sdpa": 0.25}
+    told = "No verdict on what attention reached: others used 43 % of the machine while this was measured."
+    assert told in memory_why.work_note(slow, LENGTHS, 512, alone) and told not in memory_why.work_note(
+        slow, LENGTHS, 128, alone
+    )
     assert "waits for" not in memory_why.work_table(work, None, LENGTHS, 512, []).columns
 
 
@@ -309,6 +341,22 @@ def test_a_kernel_that_cannot_run_here_says_why(page, launched):
     assert "flex: it has no backward pass on cpu" in told and "chunked:" not in told
     button(page, "Measure").click().run()
     assert launched[0][3].backends == ("sdpa", "chunked", "flex", "varlen")
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "told", "chosen"),
+    [
+        ("memory_lengths", ["8192"], None, [8192]),
+        ("memory_lengths", ["512", "3000"], "The address asks for 3000, which is not offered here; choose from 32, 64,", [512]),
+        ("memory_batches", ["5"], "The address asks for 5, which is not offered here; choose from 1, 2,", [8]),
+        ("memory_backends", ["flash", "sdpa"], "The address asks for flash, which is not offered here; choose from", ["sdpa"]),
+    ],
+)  # fmt: skip
+def test_what_an_address_asks_for_is_chosen_or_said_not_to_be_offered(page, key, asked, told, chosen):
+    page.query_params[key] = asked
+    page.run()
+    assert not page.exception and list(pills(page, key).value) == chosen
+    assert [warning.value.replace("\\", "")[: len(told or "")] for warning in page.warning] == ([told] if told else [])
 
 
 @pytest.mark.parametrize(
@@ -416,6 +464,22 @@ def test_a_file_to_take_away_needs_nothing_else():
     assert "<script src" not in text and "<b>EPYC</b>" not in text.replace("\\u003c", "<")
 
 
+def test_what_was_recorded_elsewhere_is_drawn_on_both_charts_and_said(page, root):
+    tables = (memory_table(ALL), time_table([replace(one, others=0.0) for one in ALL]))
+    there = Recorded(title="t", hardware="<b>H200</b>", date="2026-11-29", command="c", versions=(), tables=tables)
+    write_results(there, root.parent / "RESULTS_x")
+    page.query_params.update({"memory_lengths": ["128", "512"], "memory_n_heads": "4", "memory_d_head": "16"})
+    page.query_params["memory_batches"] = "2"
+    page.run()
+    assert not page.exception
+    names = [f"{name}, recorded, &lt;b&gt;H200&lt;/b&gt;, 2026-11-29" for name in ("eager", "sdpa")]
+    drawn = charts(page)
+    assert drawn["peak memory (MiB)"] == ["eager, predicted", "sdpa, predicted", *names]
+    assert drawn["time of one run (ms)"] == names and memory_panels.KEPT in said(page)
+    page.selectbox(key="memory_dtype").set_value("bfloat16").run()
+    assert names[0] not in charts(page)["peak memory (MiB)"] and memory_panels.KEPT not in said(page)
+
+
 def test_a_projector_sees_a_sentence_and_charts_and_nothing_to_press(page, root):
     write(root, "a", Started(device="cpu"), *ALL, Finished())
     page.query_params["present"] = "1"
@@ -465,7 +529,8 @@ def test_a_living_sweep_says_how_far_it_is_and_can_be_stopped(page, root):
         told = page.get("progress")[0].proto.text
         assert told.startswith("1 of 4 cells measured, about ") and " left: sdpa at 128 tokens, batch 2" in told
         page.button(key="memory_stop_a").click().run()
-        assert (folder / "cancel").exists() and page.button(key="memory_stop_a").disabled
+        assert (folder / "cancel").exists() and "Stopping: what has been measured is kept." in said(page)
+        assert not page.button  # neither to stop again nor to resume what is still alive
     assert not page.exception
 
 
