@@ -27,12 +27,13 @@ SHORT_HELP = (
 ARTICLE, QUANTILES, OWN = "as in the articles", "equally many reviews", "your own"
 KINDS = (ARTICLE, QUANTILES, OWN)
 NOTES = (
-    "Test reviews only, which no model was trained or chosen on. Words are those of the typed text before it is cut to what "
-    "a model reads. Intervals are at 95%: Wilson's for an accuracy, by the bootstrap for an F1; that two of them overlap "
-    "settles nothing between models that read the same reviews, and so each range is compared review by review (McNemar's "
-    "exact test, Holm's correction for all ranges together; intervals by a paired bootstrap, uncorrected). The calibration "
-    "error is the mean distance of confidence and accuracy over ten bins of confidence of equal width. A range without "
-    "reviews has no figure."
+    "Test reviews, which no model was trained or chosen on; hollow signs stand for one-sentence reviews, another data set. "
+    "Words are those of the typed text before it is cut to what a model reads. Intervals are at 95%: Wilson's for an "
+    "accuracy, by the bootstrap for an F1; that two of them overlap settles nothing between models that read the same "
+    "reviews, and so each range is compared review by review (McNemar's exact test, Holm's correction for all ranges "
+    "together; intervals by a paired bootstrap, uncorrected). There, hollow is what may be chance. The calibration error is "
+    "the mean distance of confidence and accuracy over ten bins of confidence of equal width; the bar beside it is what "
+    "chance alone makes of one. A range without reviews has no figure."
 )
 COLUMNS = panels.PERCENT | {
     "n": st.column_config.NumberColumn(format="%,d"),
