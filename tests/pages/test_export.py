@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 from core import runs
+from tests.pages.conftest import MAIN
 from tests.pages.test_compare import finish
 from ui import export
 from ui.export import Export
@@ -56,7 +57,7 @@ def test_runs_that_are_compared_and_the_list_of_them_can_be_taken_away(tmp_path,
     monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "none"))
     for id, accuracy in (("a", 0.85), ("b", 0.86)):
         finish(tmp_path, id, accuracy=accuracy)
-    page = AppTest.from_file("ui/main.py", default_timeout=60)
+    page = AppTest.from_file(str(MAIN), default_timeout=60)
     page.query_params["compare_runs"] = ["a", "b"]
     page.run().switch_page("../pages/compare.py").run(timeout=120)
     assert not page.exception
