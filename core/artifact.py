@@ -11,6 +11,7 @@ import copy
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Model:
     run: dict[str, Any]
     """run.json: configuration, data, metrics, versions, hardware, command."""
 
-    @property
+    @cached_property
     def architecture(self) -> Architecture:
         """What the network is built as."""
         return self.network.config.architecture
