@@ -1,6 +1,6 @@
 """What came of an experiment: a matrix that fills, differences with their intervals, sentences, curves and a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -13,13 +13,16 @@ from core.figures.curves import AXES, overlaid
 from core.recorded import read
 from core.records import MemberFinished, MemberStarted
 from core.runs import Run
+from core.statistics import Difference
 from ui import export, loaders, markdown, panels, recorded
 
 WAITS = "·"
 NO_VALUE = "n/a"
 POINTS = 100
 """Of a small curve are drawn at most."""
-CURVES = {"validation loss": "val_loss", "training loss": "loss"}
+CURVES = {"training loss": "loss", "validation loss": "val_loss"}
+MARGIN = 0.02
+"""Nats above and below the lines of a chart."""
 NOTES = (
     "A difference is that of the accuracies on the test reviews, of the same seed for both, so that reviews, first weights and "
     "order are the same as far as they can be; its mean over seeds has Student's 95% interval. A difference counts as shown "
@@ -29,6 +32,7 @@ NOTES = (
 )
 SHARES = ("accuracy", "accuracy from", "accuracy to")
 COLUMNS = {name: st.column_config.NumberColumn(format="%.1f%%") for name in SHARES} | {
+    "ablation": st.column_config.TextColumn(width=150, pinned=True),
     "question": st.column_config.TextColumn(width="medium"),
     "difference": st.column_config.NumberColumn("difference, points", format="%+.1f"),
     "from": st.column_config.NumberColumn(format="%+.1f"),
@@ -80,13 +84,20 @@ def findings(outcomes: Sequence[Outcome]) -> None:
     """Differences to the bases as a chart, and what to make of them."""
     found = {outcome.ablation: outcome.difference for outcome in outcomes if outcome.difference is not None}
     if found:
+        st.markdown(f"**{headline(found)}**")
         panels.chart(
             differences(found), key="ablate_differences", alt="Difference of each ablation to its base, with intervals"
         )
-    for sentence in sentences(outcomes):
-        st.markdown(f"- {markdown.literal(sentence)}")
+    if said := sentences(outcomes):
+        st.markdown("\n".join(f"- {markdown.literal(sentence)}" for sentence in said))
     if found:
         st.caption(NOTES)
+
+
+def headline(found: Mapping[str, Difference]) -> str:
+    """How many of these differences are more than chance."""
+    shown = sum(one.is_shown for one in found.values())
+    return f"More than chance: {shown} of {len(found)} {'differences' if len(found) > 1 else 'difference'}."
 
 
 def sentences(outcomes: Sequence[Outcome]) -> list[str]:
@@ -97,7 +108,7 @@ def sentences(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _losses(run: Run) -> None:
-    """A small chart of each ablation, a line for each seed, all on one range."""
+    """A small chart of each ablation, a line for each seed, all on one range of values."""
     curves = _curves(run)
     if not curves:
         return
@@ -110,13 +121,15 @@ def _losses(run: Run) -> None:
     ends = [value for seeds in drawn.values() for curve in seeds.values() for value in curve.values]
     if not ends:
         return
-    cells = st.grid(4, min_column_width=230, gap="small")
+    st.caption(f"{AXES[name][0].capitalize()} over the steps, a line for each seed; all charts have one range.")
+    cells = st.grid(4, min_column_width=190, gap="small")
     for arm, seeds in drawn.items():
         if seeds:
             with cells.cell():
                 st.markdown(f"**{markdown.literal(arm)}**")
-                figure = overlaid(seeds, *AXES[name]).update_yaxes(range=[min(0.0, *ends), max(ends)], title=None)
-                panels.chart(figure.update_layout(height=210), key=f"ablate_loss_{arm}", alt=f"{label} of {arm} over the steps")
+                figure = overlaid(seeds, *AXES[name]).update_layout(height=210, showlegend=False).update_xaxes(title=None)
+                figure.update_yaxes(range=[min(ends) - MARGIN, max(ends) + MARGIN], title=None)
+                panels.chart(figure, key=f"ablate_loss_{arm}", alt=f"{label} of {arm} over the steps")
 
 
 def _curves(run: Run) -> dict[str, dict[str, dict[str, Curve]]]:
@@ -148,7 +161,7 @@ def table(outcomes: Sequence[Outcome], title: str, of: Sequence[str], command: s
     """All figures, and all to take away."""
     st.subheader("All figures", anchor=False)
     frame = figures(outcomes)
-    st.dataframe(frame, hide_index=True, key=key, column_config=COLUMNS, placeholder=NO_VALUE)
+    st.dataframe(frame, hide_index=True, key=key, column_config=COLUMNS, placeholder=NO_VALUE, height="content")
     found = {outcome.ablation: outcome.difference for outcome in outcomes if outcome.difference is not None}
     charts = {"Difference to the base": differences(found)} if found else {}
     taken = export.Export(
@@ -215,7 +228,7 @@ def on_record() -> None:
         return
     one = found[0]
     outcomes = from_table(one.table("members"))
-    st.subheader(one.title, anchor=False)
+    st.subheader(markdown.literal(f"Recorded: {one.title}"), anchor=False)
     st.caption(markdown.literal(f"{recorded.origin(one)} {' '.join(one.notes)}"))
     findings(outcomes)
     table(outcomes, one.title, [recorded.origin(one), *one.notes], one.command, "ablate_recorded")

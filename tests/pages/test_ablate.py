@@ -233,6 +233,7 @@ def test_what_matters_is_said_first_with_its_interval_and_drawn(page, root, whol
     text = said(opened(page))
     first, second = (text.index(f"{name}: ") for name in ("positions-none", "heads-1"))
     assert first < second and "<b>why</b>" in text
+    assert "More than chance: 1 of 2 differences." in text
     assert "positions-none: 10.3 points worse, 95 % between -11.1 and -9.6, 3 seeds, p = 0.001 by Holm." in text
     assert "heads-1: no difference shown: +0.3 points" in text
     spec = json.loads(next(chart.proto.spec for chart in page.get("plotly_chart") if "differences" in chart.proto.id))
@@ -243,9 +244,8 @@ def test_what_matters_is_said_first_with_its_interval_and_drawn(page, root, whol
 
 def test_each_ablation_has_its_curves_on_one_range_and_a_way_to_compare(page, root, whole):
     opened(page)
-    page.get("button_group")[0].set_value("training loss").run()
     specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart") if "ablate_loss" in chart.proto.id]
-    assert len(specs) == 3 and {str(spec["layout"]["yaxis"]["range"]) for spec in specs} == {"[0.0, 0.7]"}
+    assert [spec["layout"]["yaxis"]["range"] for spec in specs] == [pytest.approx([0.33, 0.72])] * 3
     assert [trace["name"] for trace in specs[0]["data"]] == ["seed 0", "seed 1", "seed 2"]
     (link,) = [link for link in page.main.get("page_link") if "Compare" in link.proto.label]
     assert link.proto.query_string.count("compare_runs=") == 3
@@ -301,7 +301,11 @@ def test_what_was_recorded_is_shown_as_such(page, root):
     write_results(one, root.parent / "RESULTS_ablations")
     text = said(page.run())
     assert not page.exception
-    assert "Recorded on <b>EPYC</b>, 2026-11-30" in text and "Times are of a busy machine." in text
+    assert (
+        "Recorded: Ablations of a small encoder" in text
+        and "Recorded on <b>EPYC</b>, 2026-11-30" in text
+        and "Times are of a busy machine." in text
+    )
     assert "positions-none: 10.3 points worse, 95 % between -11.1 and -9.6" in text
     assert list(frame(page, "ablation")["ablation"]) == [BASE, "positions-none", "heads-1"]
 
