@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
 
@@ -112,6 +113,15 @@ def test_what_is_learned_is_told_on_reviews_that_were_not_trained_on(table):
     assert len(one.losses) == len(again.losses) > 20 and one.losses != again.losses
     assert one.final_loss < 0.7 * one.losses[0]
     assert min(learning.accuracies([one, again])) > 0.7
+
+
+def test_reviews_that_are_held_out_and_looked_at_are_of_both_classes(table, tmp_path, monkeypatch):
+    frame = pd.read_csv(table).sort_values("label")
+    frame.to_csv(tmp_path / "sorted.csv", index=False)
+    monkeypatch.setattr(learning, "HELD_OUT", 10)
+    labels = learning._test.__wrapped__(DataConfig(data=str(tmp_path / "sorted.csv")))[0].labels
+    assert len(labels) == 10 and 2 <= sum(labels) <= 8
+    assert 10 <= sum(maps._test_reviews().labels[: maps.REVIEWS]) <= 30
 
 
 def test_a_training_that_leaves_the_finite_numbers_ends_there(table):

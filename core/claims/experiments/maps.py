@@ -12,6 +12,7 @@ from core.artifact import Model, models_root, open_model
 from core.catalog import POSITIONAL
 from core.claims.figures import Figures, Found, mean
 from core.config import EncoderArchitecture
+from core.data.reviews import Reviews
 from core.data.sources.bundled import imdb
 from core.data.splits import split
 from core.inspection.reading import read
@@ -26,13 +27,15 @@ REVIEWS = 40
 
 
 def some_reviews() -> list[str]:
-    """The first test reviews that come with the lab."""
-    return _test_reviews()[:REVIEWS]
+    """Test reviews that come with the lab, of both classes."""
+    return _test_reviews().texts[:REVIEWS]
 
 
 @lru_cache(maxsize=1)
-def _test_reviews() -> list[str]:
-    return split(imdb()).test.texts
+def _test_reviews() -> Reviews:
+    """Drawn, since the file holds one class after the other."""
+    test = split(imdb()).test
+    return test.take(np.random.default_rng(0).permutation(len(test)).tolist())
 
 
 def sliced_table() -> Figures:
