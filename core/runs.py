@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs, run_folder
 from core.config import (
+    KNOBS_OF_FITS,
     BackendsConfig,
     ClaimConfig,
     ExperimentConfig,
+    LinearArchitecture,
     RunConfig,
     SweepConfig,
     backends_config_from_json,
@@ -346,11 +348,19 @@ def compare(runs: Sequence[Run]) -> pd.DataFrame:
 
 def differences(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """The knobs in which the runs differ, by dotted name, for each id: those that the run has, in one order for all."""
-    knobs = {run.id: {} if run.config is None else _knobs(to_json(run.config)) for run in runs}
+    knobs = {run.id: {} if run.config is None else _knobs(_used(run.config)) for run in runs}
     known = [knobs[run.id] for run in runs if run.config is not None]
     names = dict.fromkeys(name for values in known for name in values)
     differing = [name for name in names if len({repr(values.get(name)) for values in known}) > 1]
     return {id: {name: values[name] for name in differing if name in values} for id, values in knobs.items()}
+
+
+def _used(config: RunConfig) -> dict[str, Any]:
+    """The knobs that a run has a use for."""
+    values = to_json(config)
+    if isinstance(config.model, LinearArchitecture):
+        values["training"] = {name: values["training"][name] for name in KNOBS_OF_FITS}
+    return values
 
 
 def _knobs(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import artifact
-from core.config import RunConfig, to_json
+from core.config import RunConfig, TrainingConfig, to_json
 from core.data import tokenizer as tokenizers
 from core.presets import flags, preset
 from core.records import EpochFinished, TrainingStarted
@@ -51,6 +51,14 @@ def test_inspect_shows_what_each_word_adds(first_page, linear_root):
 def test_compare_calls_it_by_its_features(linear_root):
     run = read_model(linear_root / "nb")
     assert compare.kind(run) == "Linear, naive Bayes of up to 1 token"
+
+
+def test_compare_holds_no_knob_against_it_that_it_does_not_have(linear_root, tmp_path):
+    network = tmp_path / "models" / "imdb-encoder"
+    (network / "run.json").write_text(json.dumps({"config": to_json(RunConfig(training=TrainingConfig(seed=7)))}))
+    knobs = compare.knobs([read_model(linear_root / "nb"), read_model(network)])
+    assert knobs.loc["seed"].tolist() == ["0", "7"] and knobs.loc["epochs"].tolist() == ["n/a", "5"]
+    assert knobs.loc["device"].tolist() == ["n/a", "auto"] and knobs.loc["longest_run"].tolist() == ["1", "n/a"]
 
 
 def test_only_the_knobs_that_it_has_are_asked():
