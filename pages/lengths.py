@@ -23,12 +23,13 @@ baseline = lengths.baseline(found)
 found = lengths.against(found, baseline, asked)
 
 figure = lengths.figure()
-panels.chart(lengths.chart(found, asked, figure), key="lengths_chart", alt=f"{figure} by length of the review")
+chart, gains = lengths.chart(found, asked, figure), lengths.difference_chart(found, baseline)
+panels.chart(chart, key="lengths_chart", alt=f"{figure} by length of the review")
 for sentence in lengths.findings(found, baseline):
     st.markdown(markdown.literal(sentence))
 lengths.table(found, baseline, asked)
-gains = lengths.difference_chart(found, baseline)
 if gains is not None:
     st.subheader(f"Against {markdown.literal(loaders.model_title(baseline))}, on the same reviews")
     panels.chart(gains, key="lengths_gains", alt="Difference in accuracy by length of the review")
 st.caption(lengths.NOTES)
+lengths.downloads(found, baseline, figure, {figure: chart} | ({} if gains is None else {"against the baseline": gains}))

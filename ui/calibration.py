@@ -9,7 +9,7 @@ from core.evaluation.calibration import THRESHOLDS, Asked, asked, best_threshold
 from core.evaluation.predictions import Predictions
 from core.figures.calibration import calibration_curve, confidence_histogram, threshold_curve
 from core.records import Estimate
-from ui import compare, controls, loaders, markdown, panels
+from ui import compare, controls, export, loaders, markdown, panels
 
 NOTES = (
     "Test reviews. Confidence is the probability of the answer given, in ten bins of equal width, from the least that an "
@@ -78,7 +78,10 @@ def closer(name: str, found: Predictions) -> None:
         panels.chart(chart, key="calibration_thresholds", alt="Precision and recall")
         st.caption(f"Of the validation side, to choose on: F1 is largest at {best:.2f}.")
     rows = [_row(side, asked(of, class_id, threshold)) for side, of in (("validation", validation), ("test", found))]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="calibration_table")
+    table = pd.DataFrame(rows)
+    st.dataframe(table, hide_index=True, key="calibration_table")
+    title, of = f"{class_name} from a probability of {threshold:.2f} on", export.of_models([name])
+    export.downloads(export.Export(title=title, table=table, of=of, charts={"Thresholds": chart}), "calibration_sides")
 
 
 def _asked(name: str, found: Predictions) -> tuple[int, float]:

@@ -1,6 +1,6 @@
 """Figures by length, from stored answers to charts, sentences and a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from core.evaluation.lengths import ARTICLE_EDGES, holm, quantile_edges, reading
 from core.figures.lengths import FIGURES, Figure, Gains, Series, by_length, difference_by_length
 from core.records import LengthRange
 from core.statistics import Difference, verdict
-from ui import answer_table, compare, controls, loaders, markdown, panels
+from ui import answer_table, compare, controls, export, loaders, markdown, panels
 
 NO_DATA = "no data"
 ENOUGH = 100
@@ -208,6 +208,17 @@ def _against(one: Measured, i: int) -> str:
         return compare.NO_VALUE
     gain = one.gains[i]
     return NO_DATA if gain is None else f"{compare.signed(100 * gain.value)} points"
+
+
+def downloads(found: Sequence[Measured], baseline: str, figure: Figure, charts: Mapping[str, go.Figure]) -> None:
+    """All of it, to take away."""
+    export.downloads(
+        export.Export(
+            title=f"{figure.capitalize()} by length of the review", table=rows(found, baseline), said=findings(found, baseline),
+            of=export.of_models(list(dict.fromkeys(one.name for one in found))), charts=charts, notes=[NOTES],
+        ),
+        key="lengths_ranges_of_words",
+    )  # fmt: skip
 
 
 def findings(found: Sequence[Measured], baseline: str) -> list[str]:

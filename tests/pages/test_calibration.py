@@ -65,6 +65,7 @@ def test_the_page_shows_curves_histogram_and_threshold(page):
     assert [trace["name"] for trace in histogram["data"]] == ["right", "wrong"]
     assert thresholds["layout"]["xaxis"]["title"]["text"] == "probability of &#36;good&#36; asked for"
     assert "imdb-bilstm: sure by 73.1% on average and right in" in said(page)
+    assert len(page.get("download_button")) == 3
 
 
 def test_a_threshold_is_chosen_on_validation_and_measured_on_test(page):

@@ -76,6 +76,9 @@ def charts(app) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
+TAKEN = ["Download CSV", "Download Markdown", "Download HTML"]
+
+
 def test_the_page_shows_charts_sentences_and_table(lengths):
     assert not lengths.exception and not lengths.error
     figure, gains = charts(lengths)
@@ -94,6 +97,7 @@ def test_the_page_shows_charts_sentences_and_table(lengths):
         lengths
     )
     assert lengths.dataframe[0].value["n"].sum() == 4 * 400
+    assert [button.proto.label for button in lengths.get("download_button")] == TAKEN
 
 
 def test_another_figure_and_another_baseline(lengths):
