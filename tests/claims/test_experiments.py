@@ -78,13 +78,14 @@ def quick(table, monkeypatch):
     """All networks trained once over a small table, with two seeds."""
 
     def config(model, limit, training=learning.ON_ONE_CORE):
-        knobs = dict(vocab_size=120, max_len=min(model.max_len, 12))
+        knobs = dict(vocab_size=120, max_len=min(model.max_len, 12), n_layers=min(model.n_layers, 2))
         return RunConfig(
             model=replace(model, **knobs), reviews=DataConfig(data=str(table)), training=replace(training, epochs=1)
         )
 
     monkeypatch.setattr(trained, "_config", config)
     monkeypatch.setattr(trained, "of_seeds", lambda config: learning.of_seeds(config, (0, 1)))
+    monkeypatch.setattr(trained, "RATES", trained.RATES[:1])
     monkeypatch.setattr(trained, "LONG", 9)
     monkeypatch.setattr(trained, "TRAINED_AT", 4)
     monkeypatch.setattr(trained, "TESTED_AT", 12)
