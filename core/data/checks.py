@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.config import SPECIAL_TOKENS
+from core.data.reviews import spread
 from core.data.splits import SHARES, Splits, normalise
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ def unknown_words(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
     """
     from core.data.corpus import encode_corpus  # and with it the tokenizers library
 
-    places = np.linspace(0, len(texts) - 1, min(len(texts), COUNTED)).round().astype(int)
-    ids = encode_corpus(tokenizer, [texts[i] for i in places]).ids
+    ids = encode_corpus(tokenizer, [texts[i] for i in spread(len(texts), COUNTED)]).ids
     going_on = [id for piece, id in tokenizer.get_vocab().items() if piece.startswith("##")]
     words = ids[~np.isin(ids, going_on)]
     return float((words == UNKNOWN).mean()) if len(words) else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.data.labels import find_classes, label_key
-from core.data.reviews import Reviews
+from core.data.reviews import Reviews, spread
 from core.data.splits import text_hash
 from core.data.table import Table, column, is_blank
 from core.words import count_words
@@ -51,8 +51,8 @@ class Prepared:
     def words(self) -> dict[float, int]:
         """Lengths in words at each of `QUANTILES`, of up to `COUNTED` reviews spread evenly from shortest to longest."""
         texts = sorted(self.reviews.texts, key=len)  # by characters, since counting the words of 25,000 reviews takes 14 s
-        places = np.linspace(0, len(texts) - 1, min(len(texts), COUNTED)).round().astype(int)
-        values = np.quantile([count_words(texts[i]) for i in places], QUANTILES, method="inverted_cdf")
+        counted = [count_words(texts[i]) for i in spread(len(texts), COUNTED)]
+        values = np.quantile(counted, QUANTILES, method="inverted_cdf")
         return {quantile: int(value) for quantile, value in zip(QUANTILES, values, strict=True)}
 
     def sentences(self) -> list[str]:

@@ -32,9 +32,13 @@ class Reviews:
         return replace(self, texts=[self.texts[i] for i in rows], labels=[self.labels[i] for i in rows])
 
     def spread(self, n: int) -> "Reviews":
-        """At most `n` of them, at equal distances: the first ones may all be of one class."""
-        n = min(n, len(self))
-        return self.take([i * len(self) // n for i in range(n)])
+        """At most `n` of them: see `spread`."""
+        return self.take(spread(len(self), n))
+
+
+def spread(n: int, most: int) -> list[int]:
+    """Places of at most `most` of `n`, at equal distances from the first to the last: neighbours may all be of one class."""
+    return np.linspace(0, n - 1, min(n, most)).round().astype(int).tolist()
 
 
 def load(config: DataConfig, seed: int) -> Reviews:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from core.config import SPECIAL_TOKENS, Architecture, LinearArchitecture, RunConfig
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
+from core.data.reviews import spread
 from core.data.splits import SHARES
 from core.networks.bilstm import BiLSTM
 from core.networks.encoder import Encoder
@@ -70,8 +71,7 @@ class Estimate:
 
 def sample(texts: Sequence[str], n_classes: int, vocab_size: int) -> Sample:
     """Counts the tokens of up to `SAMPLE` reviews, spread evenly, with a tokeniser trained on them alone."""
-    places = np.linspace(0, len(texts) - 1, min(len(texts), SAMPLE)).round().astype(int)
-    drawn = [texts[i] for i in places]
+    drawn = [texts[i] for i in spread(len(texts), SAMPLE)]
     tokenizer = tokenizers.train(drawn, vocab_size)
     tokens = [len(encoding.ids) for encoding in tokenizer.encode_batch(drawn)]
     return Sample(n=len(texts), n_classes=n_classes, tokens=np.array(tokens))

@@ -85,3 +85,8 @@ def test_an_unknown_source_names_the_known_ones(source):
 def test_a_path_without_a_file_says_so(tmp_path):
     with pytest.raises(ValueError, match="gone.csv.*No such file"):
         reviews.load(DataConfig(data=str(tmp_path / "gone.csv")), seed=0)
+
+
+def test_what_is_spread_reaches_from_the_first_to_the_last():
+    assert reviews.spread(9, 3) == [0, 4, 8] and reviews.spread(3, 5) == [0, 1, 2] and reviews.spread(0, 5) == []
+    assert Reviews(name="x", texts=list("abcde"), labels=[0] * 5, label_names=("n",)).spread(2).texts == ["a", "e"]
