@@ -197,11 +197,6 @@ def runs_root() -> Path:
     return Path(os.environ.get("ATTENTION_LAB_RUNS") or jobs.ROOT / "runs")
 
 
-def new_folder() -> Path:
-    """A folder for the next run, which `jobs.launch` makes."""
-    return runs_root() / run_folder.new_id()
-
-
 def find(id: str, root: Path | None = None) -> Path:
     """The folder of a run. ValueError if there is none of that id, whatever the id is made of."""
     root = root or runs_root()
@@ -241,6 +236,16 @@ def read(id: str, root: Path | None = None) -> Run:
     if run is None:
         raise ValueError(f"the run {id!r} has just been deleted")
     return run
+
+
+def config_of(model: Path) -> RunConfig:
+    """How a model was trained. ValueError where that is not on record: nobody knows which reviews it was measured on."""
+    config = read_model(model).config
+    if config is None:
+        raise ValueError(
+            f"the configuration of {model.name} is not on record, so nobody knows which reviews it was measured on"
+        )
+    return config
 
 
 def read_model(folder: Path) -> Run:
