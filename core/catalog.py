@@ -247,7 +247,7 @@ EVIDENCE = {
     "weights": Method(
         target="core.inspection.evidence:weights",
         title="Weights",
-        summary="What each word adds to the log-odds of a linear model, which are exactly the sum of these.",
+        summary="What each word adds to a linear model's log-odds, of three classes and more to the logit: exactly their sum.",
         signed=True,
         of_networks=False,
         of_linear=True,

@@ -119,10 +119,16 @@ def _title(name: str, of: str) -> str:
 def against(found: Sequence[Measured], baseline: str, asked: Asked) -> list[Measured]:
     """The same with the differences to the baseline on the same reviews; it is said where that cannot be told."""
     bases, gains = {one.of for one in found if one.name == baseline}, {}
+    refused: dict[str, list[str]] = {}
     for i, one in enumerate(found):
         if one.name != baseline and one.of in bases:
-            with panels.refusals():
+            try:
                 gains[i] = loaders.differences(baseline, one.name, one.of, asked.edges)
+            except ValueError as error:
+                refused.setdefault(str(error), []).append(one.title)
+    for reason, titles in refused.items():
+        said = f"{', '.join(titles)} cannot be held against {loaders.model_title(baseline)}: {reason}."
+        st.info(markdown.literal(said), icon=":material/info:")
     corrected = dict(zip(gains, holm(list(gains.values())), strict=True))
     return [replace(one, gains=corrected.get(i)) for i, one in enumerate(found)]
 

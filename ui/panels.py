@@ -119,18 +119,19 @@ def _trust(reading: Reading) -> None:
 def added(model: Model, reading: Reading) -> None:
     """What each word adds to a linear model's answer, the ten that add most, in place of attention, which it has not."""
     label = markdown.literal(reading.prediction.label)
+    whole = "log-odds" if len(reading.prediction.probabilities) == 2 else "logit"
     st.markdown(
         f"A linear model attends to nothing: each run of up to {model.architecture.longest_run} neighbouring tokens has a "
-        f"weight, and the log-odds of {label} are the sum of what these add, wherever they stand."
+        f"weight, and the sum of what these add, wherever they stand, makes the {whole} of {label}."
     )
     found = loaders.weights(model.name, reading.text)
     top = sorted(zip(found.words, found.found["weights"].values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
     table = pd.DataFrame({
         "word": [visible(reading.text[slice(*word.span)]) for word, _ in top],
-        "adds to the log-odds": [value for _, value in top],
+        f"adds to the {whole}": [value for _, value in top],
     })  # fmt: skip
     number = st.column_config.NumberColumn(format="%+.2f")
-    st.dataframe(table, hide_index=True, column_config={"adds to the log-odds": number}, key=f"inspect_added_{model.name}")
+    st.dataframe(table, hide_index=True, column_config={f"adds to the {whole}": number}, key=f"inspect_added_{model.name}")
     st.caption(f"The ten that add most; below 0 is against {label}. {markdown.sentence(found.found['weights'].note or '')}")
 
 

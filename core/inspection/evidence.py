@@ -93,12 +93,13 @@ def occlusion(asked: Subject) -> Attribution:
 
 
 def weights(asked: Subject) -> Attribution:
-    """What a linear model's own weights add."""
+    """What a linear model's own weights add: to the log-odds of two classes, and of more to the logit of the one predicted."""
     linear, target = asked.model.network.network, asked.target
     parts, bias = linear.contributions(torch.from_numpy(asked.ids)).numpy(), linear.bias.numpy()
     others = [1 - target] if len(bias) == 2 else []  # of more classes each is told from all others by its own weights
     values, rest = (of[..., target] - of[..., others].sum(-1) for of in (parts, bias))
-    return _of_tokens(asked, values, note=f"together with {rest:+.3f}, which every review has, they are the log-odds")
+    whole = "log-odds" if others else "logit"
+    return _of_tokens(asked, values, note=f"together with {rest:+.3f}, which every review has, they are the {whole}")
 
 
 def _pooled(asked: Subject, rows: Float[np.ndarray, "Q T"]) -> Float[np.ndarray, "T"]:

@@ -58,6 +58,7 @@ def test_of_three_classes_a_word_adds_to_the_score_of_the_predicted_one(models):
     target = model.label_names.index(found.prediction.label)
     expected = found.prediction.logits[target] - model.network.network.bias[target].item()
     assert found.found["weights"].values.sum() == pytest.approx(expected, abs=1e-4)
+    assert (found.found["weights"].note or "").endswith("which every review has, they are the logit")  # no log-odds of three
 
 
 def test_what_is_of_networks_is_refused_and_what_is_of_it_is_refused_of_networks(models):
