@@ -2,7 +2,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from core.data.delimited import DELIMITERS, parse
@@ -105,7 +105,6 @@ def test_what_cannot_be_cut_into_cells_says_why(text, sentence):
 CELLS = st.text(st.sampled_from("ab 7,;\t|\"\n\r'é這🤗"), max_size=8)
 
 
-@settings(deadline=None)
 @given(
     rows=st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=6)),
     delimiter=st.sampled_from(list(DELIMITERS)),

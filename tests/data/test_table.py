@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.data import table
@@ -160,7 +160,6 @@ def test_what_is_no_usable_table_says_why_in_a_sentence(name, content, sentence)
     assert "\n" not in str(caught.value)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([".csv", ".tsv", ".jsonl"]))
 def test_any_bytes_are_a_table_or_refused(content, suffix):
     try:
@@ -175,7 +174,6 @@ PIECES = [*"ab 7,;\t|\"\n'", "schön", "Straße"]  # a line of "ß" alone could 
 CELLS = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
 
-@settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5),
     suffix=st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),

@@ -163,7 +163,7 @@ def test_spans_of_every_probe(tokenizer, probe):
     check_spans(tokenizer, probe)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.text(
         st.sampled_from(
@@ -246,7 +246,6 @@ def test_a_blank_text_is_one_without_a_token(tokenizer, text):
     assert wordpiece.is_blank(text) == (len(wordpiece.encode(tokenizer, text).ids) == 0)
 
 
-@settings(deadline=None)
 @given(text=st.text(st.sampled_from("<brBR />a1.\u200b\ufeff\u00ad\u0301\u2060\x00這🤗"), max_size=12))
 def test_any_blank_text_is_one_without_a_token(tokenizer, text):
     assert wordpiece.is_blank(text) == (len(wordpiece.encode(tokenizer, text).ids) == 0)

@@ -92,7 +92,7 @@ def test_line_ends_survive_the_way_to_the_page(text):
     assert _text(drawn) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(max_size=40), cuts=st.lists(st.integers(0, 40), max_size=8), limit=st.integers(0, 40))
 def test_any_text_with_any_tokens_is_shown_whole(text, cuts, limit):
     edges = sorted({min(cut, len(text)) for cut in cuts})
