@@ -60,8 +60,8 @@ def bilstm_drops(figures: Figures) -> Verdict:
     short reviews rightly."""
     verdict = at_all(figures, DROP)
     short = {name: number(figures, f"{name} up to 96 words, %") for name in ("bilstm", "transformer")}
-    told = " and ".join(f"the {name} {share:.1f} %" for name, share in short.items())
-    said = f"{verdict.why}; up to 96 words {told} of their answers are right"
+    told = " and ".join(f"{share:.1f} % of the {name}'s" for name, share in short.items())
+    said = f"{verdict.why}; up to 96 words {told} answers are right"
     return Verdict(verdict.outcome, said) if min(short.values()) >= LEARNED else not_shown(said)
 
 

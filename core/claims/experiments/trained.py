@@ -82,7 +82,7 @@ def small_data() -> Figures:
 
 def gradients() -> Figures:
     """How much of a state's gradient reaches words at a distance, in both networks."""
-    return by_distance({name: networks for name, networks in pair().items()})
+    return by_distance(pair())
 
 
 def _accuracies(found: dict[str, list[float]]) -> Found:
@@ -226,9 +226,9 @@ def _depths(variants: dict[str, dict[str, object]]) -> dict[str, list[float]]:
 
 def residual() -> Figures:
     """What networks of two depths can fit with residual sums and without."""
-    found = _depths({"with": {}, "without": {"residual": False}})
-    rough = {name: list(map(_shaking, _deep(DEPTHS[0], **knobs))) for name, knobs in
-             {"with": {}, "without": {"residual": False}}.items()}  # fmt: skip
+    variants: dict[str, dict[str, object]] = {"with": {}, "without": {"residual": False}}
+    found = _depths(variants)
+    rough = {name: list(map(_shaking, _deep(DEPTHS[0], **knobs))) for name, knobs in variants.items()}
     figures: Found = {f"{name}: loss at the end, nats": mean(values) for name, values in found.items()}
     figures |= {f"{name}: mean change from step to step, nats": mean(values) for name, values in rough.items()}
     for depth in DEPTHS:
