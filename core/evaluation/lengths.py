@@ -11,7 +11,7 @@ from core import statistics
 from core.evaluation.calibration import calibration_error
 from core.evaluation.predictions import Predictions, aligned
 from core.records import Bucket, Estimate, LengthRange, ReadingLimit
-from core.statistics import Difference, mcnemar, share
+from core.statistics import Difference, share
 
 ARTICLE_EDGES = (32, 96, 224)
 """Last length of each bucket but the last, in words."""
@@ -99,8 +99,7 @@ def differences(base: Predictions, variant: Predictions, edges: Sequence[int] = 
 
 
 def _difference(base: Predictions, variant: Predictions) -> Difference:
-    found = statistics.difference(base.labels, base.answers, variant.answers, base.n_classes, statistics.accuracy)
-    return replace(found, p=mcnemar(base.correct, variant.correct))
+    return statistics.accuracy_gain(base.labels, base.answers, variant.answers, base.n_classes)
 
 
 def holm(found: Sequence[Sequence[Difference | None]]) -> list[list[Difference | None]]:

@@ -1,6 +1,6 @@
 """Two models on the same test reviews: which is better, and is it more than chance?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core import statistics
 from core.evaluation.predictions import Predictions, aligned
@@ -21,8 +21,6 @@ def compare(base: Predictions, variant: Predictions) -> Paired:
     variant = aligned(base, variant)
     answers = (base.labels, base.answers, variant.answers, base.n_classes)
     return Paired(
-        accuracy=replace(
-            statistics.difference(*answers, statistics.accuracy), p=statistics.mcnemar(base.correct, variant.correct)
-        ),
+        accuracy=statistics.accuracy_gain(*answers),
         f1=statistics.difference(*answers, statistics.f1),
     )
