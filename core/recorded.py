@@ -27,6 +27,11 @@ class Column(Checked):
     unit: str = ""
     """Such as ms, MiB or tokens/s; empty for names, counts and ratios."""
 
+    @property
+    def heading(self) -> str:
+        """Both, for people."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Checked):
@@ -54,7 +59,7 @@ class Table(Checked):
 
     def as_markdown(self) -> str:
         """Heading, caption and table."""
-        headings = [f"{column.name}, {column.unit}" if column.unit else column.name for column in self.columns]
+        headings = [column.heading for column in self.columns]
         texts = [any(isinstance(row[i], str) for row in self.rows) for i in range(len(headings))]
         rows = [
             headings,

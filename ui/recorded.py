@@ -45,5 +45,5 @@ def origin(one: Recorded) -> str:
 
 def frame(table: Table) -> pd.DataFrame:
     """A table with three digits of each figure, its units in the headings."""
-    names = [f"{column.name}, {column.unit}" if column.unit else column.name for column in table.columns]
-    return pd.DataFrame([[recorded.shown(value) for value in row] for row in table.rows], columns=names)
+    rows = [[recorded.shown(value) for value in row] for row in table.rows]
+    return pd.DataFrame(rows, columns=[column.heading for column in table.columns])
