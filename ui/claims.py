@@ -17,12 +17,10 @@ from core.config import ClaimConfig
 from core.figures.claims import gradients_by_distance
 from core.figures.labels import duration
 from core.recorded import shown
-from core.records import Failed, Interrupted
 from core.run_folder import State
 from core.runs import Run
 from ui import controls, export, launching, markdown, panels
 
-SECONDS_BETWEEN_LOOKS = 1.0
 LOOKS: dict[Outcome, tuple[str, str]] = {
     "holds here": ("green", ":material/check:"),
     "does not hold here": ("red", ":material/close:"),
@@ -31,7 +29,7 @@ LOOKS: dict[Outcome, tuple[str, str]] = {
 }
 """Colour and symbol of a verdict's badge."""
 NETWORKS = {"bilstm": "BiLSTM", "transformer": "Transformer"}
-GRADIENTS = {"tokens between a state and the word": of_state, "tokens between the end of the review and the word": of_loss}
+GRADIENTS = {"tokens from state to word": of_state, "tokens from end to word": of_loss}
 WIDTHS = {"claim": 420, "because": 560}
 SOURCES = "A to D are the articles, P papers and folklore."
 
@@ -128,7 +126,7 @@ def _figures(found: Finding) -> None:
 
 def figures(found: Finding) -> pd.DataFrame:
     """The figures of a claim, with three digits."""
-    return pd.DataFrame({"figure": list(found.figures), "value": [shown(value) for value in found.figures.values()]})
+    return pd.DataFrame({"value": [shown(value) for value in found.figures.values()], "figure": list(found.figures)})
 
 
 def _gradients(found: Finding) -> None:
@@ -175,7 +173,7 @@ def follow() -> None:
     """How the measurement stands that the URL names, looked at again each second while its process lives."""
     run, id = _followed(), st.query_params.get("claims_run")
     if run is not None:
-        st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(run.id, run.state)
+        launching.watch(_look, run)
     elif id is not None:
         panels.refused(f"there is no measurement {id!r} here; it may have been deleted")
 
@@ -199,10 +197,7 @@ def _standing(run: Run) -> None:
     elif run.state == "cancelled":
         st.info(f"{name} was stopped before it had a figure.", icon=":material/stop:")
     else:
-        last = run.last_event
-        reason = last.reason if isinstance(last, Failed | Interrupted) else "its process ended without a word"
-        st.error(markdown.literal(f"{run.name} is {run.state}: {reason}."), icon=":material/error:")
-        launching.printed(run)
+        launching.ended(run)
     if run.is_alive:
         launching.end(run, f"claims_end_{run.id}", "What it has found until now is lost.")
 

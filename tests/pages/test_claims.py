@@ -65,7 +65,7 @@ def test_what_was_measured_stands_beside_its_rule(page, root):
     claim = CLAIMS["scores-1.5-gb"]
     for text in (claim.told, claim.question, claim.method, claim.rule, claim.source, "1.50 GiB."):
         assert text in said(page), text
-    assert page.dataframe[1].value.to_dict("list") == {"figure": ["scores, GiB"], "value": ["1.50"]}
+    assert page.dataframe[1].value.to_dict("list") == {"value": ["1.50"], "figure": ["scores, GiB"]}
 
 
 def test_themes_and_verdicts_choose_and_the_address_holds_them(page, root):
@@ -91,7 +91,7 @@ def test_a_claim_is_measured_by_a_run_that_is_followed(page, root, monkeypatch):
 
 
 @pytest.mark.parametrize("event, expected", [
-    (Finished(), "was measured"), (Failed(reason="no <b>room</b>"), "is failed: no <b>room</b>."),
+    (Finished(), "was measured"), (Failed(reason="no <b>room</b>"), "Failed: no <b>room</b>."),
 ])  # fmt: skip
 def test_what_became_of_a_measurement_is_said(page, root, event, expected):
     write(root, "1", Started(device="cpu"), event, claim="parameters")
