@@ -12,14 +12,11 @@ from core.config import BackendsConfig
 from core.figures.backends import UNITS, bars
 from core.measure.command import backends_argv
 from core.measure.others import disturbance
-from core.records import BackendMeasured, Failed, Interrupted
+from core.records import BackendMeasured
 from core.run_folder import State
 from core.runs import Run
 from ui import controls, export, launching, loaders, markdown, panels
 
-NEW = "/new"
-"""No run can be called so: a folder's name has no slash."""
-SECONDS_BETWEEN_LOOKS = 1.0
 SIZES = (16, 32, 64, 128, 256)
 NOTES = (
     "Each kernel reads the same test reviews in float32 in processes of its own, one for time and one for memory. Difference: "
@@ -28,14 +25,8 @@ NOTES = (
 
 
 def which(found: Sequence[Run]) -> str | None:
-    """The id of the comparison to look at, None for a new one. The URL holds it, so that it is found again after all."""
-    compared = [run for run in found if run.backends is not None]
-    titles = {NEW: "A new comparison"} | {run.id: f"{run.created:%d %b %H:%M} · {run.name}" for run in compared}
-    asked = st.query_params.get("backends_run")
-    if asked and asked not in titles:
-        st.error(markdown.literal(f"There is no comparison {asked!r} here; it may have been deleted."), icon=":material/info:")
-    chosen = controls.one("Comparison", titles, "backends_run") if len(titles) > 1 else NEW
-    return None if chosen == NEW else chosen
+    """The id of the comparison to look at, None for a new one."""
+    return launching.which("backends", "comparison", launching.dated([run for run in found if run.backends is not None]))
 
 
 def start() -> None:
@@ -54,7 +45,7 @@ def follow(id: str) -> None:
     run = runs.read(id)
     if run.backends is None:
         raise ValueError(f"the run {id!r} compares no kernels")
-    st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state, len(measured(run)))
+    launching.watch(_look, run, len(measured(run)))
     found = measured(run)
     if found:
         _outcome(run, found)
@@ -82,10 +73,7 @@ def _standing(run: Run, n_measured: int) -> None:
     elif run.state == "cancelled":
         st.info(f"Stopped after {n_measured} of {len(BACKENDS)} kernels.", icon=":material/stop:")
     elif run.state != "succeeded":
-        said = run.last_event
-        reason = said.reason if isinstance(said, Failed | Interrupted) else "its process ended without a word"
-        st.error(markdown.literal(f"The run is {run.state}: {reason}."), icon=":material/error:")
-        launching.printed(run)
+        launching.ended(run)
     if run.is_alive:
         launching.stop(run, f"backends_stop_{run.id}", "What has been measured is kept.")
     elif run.state != "succeeded":

@@ -15,27 +15,19 @@ from core.curves import last
 from core.experiments import estimated_s, gather, left_s, members, progress
 from core.figures.labels import duration
 from core.presets import PRESETS, preset
-from core.records import Failed, Interrupted, MemberFinished, MemberStarted, StepFinished
+from core.records import MemberFinished, MemberStarted, StepFinished
 from core.run_folder import State
 from core.runs import Run
 from ui import controls, experiment_panels, launching, live, loaders, markdown, panels
 
-NEW = "/new"
-"""No run can be called so: a folder's name has no slash."""
-SECONDS_BETWEEN_LOOKS = 1.0
 FIRST = ("positions-none", "heads-1", "residual-off")
 """Ablations that are chosen before a person does, where the base has them."""
 
 
 def which(found: Sequence[Run]) -> str | None:
-    """The id of the experiment to look at, None for a new one. The URL holds it, so that it is found again after all."""
+    """The id of the experiment to look at, None for a new one."""
     experiments = {run.id: run.name for run in found if run.experiment is not None}
-    titles = {NEW: "A new experiment"} | runs.titles(experiments)
-    asked = st.query_params.get("ablate_run")
-    if asked and asked not in titles:
-        st.error(markdown.literal(f"There is no experiment {asked!r} here; it may have been deleted."), icon=":material/info:")
-    chosen = controls.one("Experiment", titles, "ablate_run") if len(titles) > 1 else NEW
-    return None if chosen == NEW else chosen
+    return launching.which("ablate", "experiment", runs.titles(experiments))
 
 
 # Before it
@@ -137,7 +129,7 @@ def follow(id: str) -> None:
     if run.experiment is None:
         raise ValueError(f"the run {id!r} is no experiment")
     st.subheader(markdown.literal(run.name), anchor=False)
-    st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state, _landed(run))
+    launching.watch(_look, run, _landed(run))
     experiment_panels.results(gather(run.experiment, run.events), run)
 
 
@@ -167,10 +159,7 @@ def _standing(run: Run) -> None:
     elif run.state == "cancelled":
         st.info(f"Stopped after {done} of {all_of_them} trainings.", icon=":material/stop:")
     elif run.state != "succeeded":
-        said = run.last_event
-        reason = said.reason if isinstance(said, Failed | Interrupted) else live.GONE
-        st.error(markdown.sentence(f"{run.state} after {done} of {all_of_them} trainings: {reason}"), icon=":material/error:")
-        launching.printed(run)
+        launching.ended(run, f" after {done} of {all_of_them} trainings")
     if run.is_alive:
         launching.stop(
             run, f"ablate_stop_{run.id}", "What is trained is kept, and the training in progress goes on from there."

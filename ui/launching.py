@@ -1,9 +1,9 @@
-"""A run whatever it does: how a page starts it, how it waits, how it is stopped, and what it printed last.
+"""A run whatever it does: which one is looked at, how a page starts it, how it waits, is stopped and ends.
 
 `page` is the first word of a page's keys: its address holds the run that it shows as `{page}_run`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,9 +12,40 @@ from core import jobs, run_folder, runs
 from core.disk import writing
 from core.records import Failed, Interrupted, Queued
 from core.runs import Run
-from ui import panels
+from ui import controls, markdown, panels
 
+NEW = "/new"
+"""What the address calls a run that is not there yet: a folder's name has no slash."""
+SECONDS_BETWEEN_LOOKS = 1.0
 LOG_LINES = 20
+GONE = "the process is gone, and it did not say why; the machine may have been restarted, or was out of memory or disk"
+
+
+def which(page: str, kind: str, titles: Mapping[str, str]) -> str | None:
+    """The id of the run to look at, None for a new one. The URL holds it, so that it is found again after all.
+
+    `kind` is what such a run is called, and `titles` what each is called, by id. A projector, on which nothing is asked, shows
+    the first one where the URL names none.
+    """
+    key, known = f"{page}_run", {NEW: f"A new {kind}"} | dict(titles)
+    asked = st.query_params.get(key)
+    if asked and asked not in known:
+        panels.refused(f"There is no {kind} {asked!r} here; it may have been deleted")
+    if controls.presenting():
+        chosen = asked if asked in known else next(iter(titles), NEW)
+    else:
+        chosen = controls.one(kind.capitalize(), known, key) if titles else NEW
+    return None if chosen == NEW else chosen
+
+
+def dated(found: Sequence[Run]) -> dict[str, str]:
+    """What to call runs by id whose names repeat: when they were made, too."""
+    return {run.id: f"{run.created:%d %b %H:%M} · {run.name}" for run in found}
+
+
+def watch(draw: Callable[..., None], run: Run, *known: object) -> None:
+    """Draws how a run stands, again each second while its process lives; `draw` gets its id, its state and what is `known`."""
+    st.fragment(draw, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(run.id, run.state, *known)
 
 
 def token(page: str) -> str:
@@ -74,10 +105,20 @@ def is_asked_to_stop(run: Run) -> bool:
     return run.is_alive and (run.folder / "cancel").exists()
 
 
+def reason(run: Run) -> str:
+    """Why a run ended before it was done, a sentence without full stop."""
+    return run.last_event.reason if isinstance(run.last_event, Failed | Interrupted) else GONE
+
+
+def ended(run: Run, where: str = "") -> None:
+    """That a run ended before it was done, `where` it was, why, and the end of what it printed."""
+    st.error(markdown.literal(f"{run.state.capitalize()}{where}: {reason(run)}."), icon=":material/error:")
+    printed(run)
+
+
 def printed(run: Run) -> None:
     """The end of what a run printed, without the reason of its end, which stands above it."""
-    reason = run.last_event.reason if isinstance(run.last_event, Failed | Interrupted) else None
-    lines = [line for line in run_folder.tail(run.folder, LOG_LINES) if reason is None or not line.rstrip(".").endswith(reason)]
+    lines = [line for line in run_folder.tail(run.folder, LOG_LINES) if not line.rstrip(".").endswith(reason(run))]
     if lines:
         st.code("\n".join(lines), language=None, wrap_lines=True)
 

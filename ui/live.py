@@ -9,14 +9,12 @@ from core.artifact import model_folders
 from core.curves import last, resumed
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
-from core.records import EpochFinished, Event, Failed, Interrupted, Started, StepFinished, TableRead, TrainingStarted
+from core.records import EpochFinished, Event, Failed, Started, StepFinished, TableRead, TrainingStarted
 from core.runs import Kept, Run
 from ui import controls, launching, loaders, markdown, panels, training
 
-SECONDS_BETWEEN_LOOKS = 1.0
 POINTS = 400
 """Of a curve are drawn at most."""
-GONE = "the process is gone, and it did not say why; the machine may have been restarted, or was out of memory or disk"
 TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss"}} | {
     axis: {axis[0]: name} for name, axis in AXES.items() if name not in ("loss", "val_loss")
 }
@@ -26,7 +24,7 @@ TOGETHER = {("loss (nats)", ".2f"): {"training": "loss", "validation": "val_loss
 def follow(id: str) -> None:
     """The run of that id, looked at again each second while its process lives. ValueError if there is none."""
     run = runs.read(id)
-    st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state)
+    launching.watch(_draw, run)
 
 
 def _draw(id: str, known: run_folder.State) -> None:
@@ -134,11 +132,9 @@ def _outcome(run: Run) -> None:
         kept = finished(run) if run.model else "There is no model of it."
         st.info(f"Stopped. {kept}{going_on(run)}", icon=":material/stop:")
     elif run.state == "failed":
-        reason = run.last_event.reason if isinstance(run.last_event, Failed) else "it failed"
-        st.error(markdown.sentence(reason) + markdown.literal(going_on(run)), icon=":material/error:")
+        st.error(markdown.sentence(launching.reason(run)) + markdown.literal(going_on(run)), icon=":material/error:")
     else:
-        reason = run.last_event.reason if isinstance(run.last_event, Interrupted) else GONE
-        st.warning(markdown.literal(f"Interrupted: {reason}.{going_on(run)}"), icon=":material/warning:")
+        st.warning(markdown.literal(f"Interrupted: {launching.reason(run)}.{going_on(run)}"), icon=":material/warning:")
     for problem in run.problems:
         st.warning(markdown.sentence(problem), icon=":material/warning:")
     if run.state in ("failed", "interrupted"):

@@ -13,35 +13,20 @@ from core.figures.labels import duration
 from core.jobs import device_of
 from core.measure.command import argv
 from core.measure.sweep import cells, estimated_s, impossible, left_s, sound
-from core.records import Ceilings, Cell, CellMeasured, Failed, Interrupted
+from core.records import Ceilings, Cell, CellMeasured
 from core.runs import Run
 from ui import controls, launching, loaders, markdown, memory, panels
 
-NEW = "/new"
-"""No run can be called so: a folder's name has no slash."""
 WHAT: tuple[Literal["backward", "forward", "step"], ...] = ("backward", "forward", "step")
 FORMATS: tuple[Literal["float32", "bfloat16", "mixed"], ...] = ("float32", "bfloat16", "mixed")
 LENGTHS = tuple(2**power for power in range(5, 14))
 BATCHES = tuple(2**power for power in range(8))
-SECONDS_BETWEEN_LOOKS = 1.0
 FIRST = SweepConfig()
 
 
 def which(found: Sequence[Run]) -> str | None:
-    """The id of the sweep to look at, None for a new one. The URL holds it, so that it is found again after all.
-
-    A projector shows the newest one where the URL names none.
-    """
-    sweeps = [run for run in found if run.sweep is not None]
-    titles = {NEW: "A new measurement"} | {run.id: f"{run.created:%d %b %H:%M} · {run.name}" for run in sweeps}
-    asked = st.query_params.get("memory_run")
-    if asked and asked not in titles:
-        st.error(markdown.literal(f"There is no measurement {asked!r} here; it may have been deleted."), icon=":material/info:")
-    if controls.presenting():
-        chosen = asked if asked in titles else next((run.id for run in sweeps), NEW)
-    else:
-        chosen = controls.one("Measurement", titles, "memory_run") if len(titles) > 1 else NEW
-    return None if chosen == NEW else chosen
+    """The id of the sweep to look at, None for a new one."""
+    return launching.which("memory", "measurement", launching.dated([run for run in found if run.sweep is not None]))
 
 
 def choose() -> SweepConfig:
@@ -168,7 +153,7 @@ def follow(id: str) -> Run:
     run = runs.read(id)
     if run.sweep is None:
         raise ValueError(f"the run {id!r} measures no memory")
-    st.fragment(_look, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(id, run.state, len(measured(run)))
+    launching.watch(_look, run, len(measured(run)))
     left_out = sound(run.sweep, run.events)[1]
     if left_out and not controls.presenting():
         told = f"Left out, since it cannot have been measured so: {'; '.join(left_out)}. The run's file is damaged."
@@ -210,10 +195,7 @@ def _said(run: Run, every: Sequence[Cell], found: Sequence[CellMeasured]) -> Non
     elif run.state == "cancelled":
         st.info(f"Stopped after {len(found)} of {len(every)} cells.", icon=":material/stop:")
     elif run.state != "succeeded":
-        said = run.last_event
-        reason = said.reason if isinstance(said, Failed | Interrupted) else "its process ended without a word"
-        st.error(markdown.literal(f"The run is {run.state}: {reason}."), icon=":material/error:")
-        launching.printed(run)
+        launching.ended(run)
 
 
 def _now(run: Run, every: Sequence[Cell], found: Sequence[CellMeasured]) -> str:

@@ -24,19 +24,11 @@ from ui import controls, launching, loaders, markdown, planning, tables
 if TYPE_CHECKING:
     from core.training.estimate import Estimate
 
-NEW = "/new"
-"""No run can be called so: a folder's name has no slash."""
-
 
 def which(found: Sequence[Run]) -> str | None:
-    """The id of the training to look at, None for a new one. The URL holds it, so that it is found again after all."""
+    """The id of the training to look at, None for a new one."""
     trainings = {run.id: run.name for run in found if run.is_training}
-    titles = {NEW: "A new training"} | runs.titles(trainings)
-    asked = st.query_params.get("train_run")
-    if asked and asked not in titles:
-        st.error(markdown.literal(f"There is no training {asked!r} here; it may have been deleted."), icon=":material/info:")
-    chosen = controls.one("Training", titles, "train_run")
-    return None if chosen == NEW else chosen
+    return launching.which("train", "training", runs.titles(trainings))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +144,7 @@ def without_folder(argv: Sequence[str]) -> list[str]:
 
 def _start_from(id: str, config: RunConfig) -> None:
     data = config.reviews.data
-    st.query_params["train_run"] = NEW
+    st.query_params["train_run"] = launching.NEW
     st.query_params["train_from"] = f"/{id}"
     st.query_params["train_data"] = data if data in SOURCES else PurePath(data).parent.name
 

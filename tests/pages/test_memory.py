@@ -496,8 +496,8 @@ def test_a_projector_sees_a_sentence_and_charts_and_nothing_to_press(page, root)
     ("last", "told", "missing"),
     [
         (Cancelled(), "Stopped after 1 of 4 cells.", "not measured: the run was stopped"),
-        (Failed(reason="no <b>room</b>"), "The run is failed: no <b>room</b>.", "not measured: the run ended before"),
-        (None, "The run is interrupted: its process ended without a word.", "not measured: the run ended before"),
+        (Failed(reason="no <b>room</b>"), "Failed: no <b>room</b>.", "not measured: the run ended before"),
+        (None, "Interrupted: the process is gone, and it did not say why", "not measured: the run ended before"),
     ],
 )
 def test_a_sweep_that_ended_early_says_so_keeps_what_it_has_and_goes_on(page, root, monkeypatch, last, told, missing):
