@@ -10,14 +10,12 @@ from core.curves import Curve
 from core.experiments import Outcome, from_table, gather
 from core.figures.ablations import differences
 from core.figures.curves import AXES, overlaid
-from core.recorded import read
 from core.records import MemberFinished, MemberStarted
 from core.runs import Run
 from core.statistics import Difference
-from ui import export, loaders, markdown, panels, recorded
+from ui import compare, export, loaders, markdown, panels, recorded
 
 WAITS = "·"
-NO_VALUE = "n/a"
 POINTS = 100
 """Of a small curve are drawn at most."""
 CURVES = {"training loss": "loss", "validation loss": "val_loss"}
@@ -161,7 +159,7 @@ def table(outcomes: Sequence[Outcome], title: str, of: Sequence[str], command: s
     """All figures, and all to take away."""
     st.subheader("All figures", anchor=False)
     frame = figures(outcomes)
-    st.dataframe(frame, hide_index=True, key=key, column_config=COLUMNS, placeholder=NO_VALUE, height="content")
+    st.dataframe(frame, hide_index=True, key=key, column_config=COLUMNS, placeholder=compare.NO_VALUE, height="content")
     found = {outcome.ablation: outcome.difference for outcome in outcomes if outcome.difference is not None}
     charts = {"Difference to the base": differences(found)} if found else {}
     taken = export.Export(
@@ -223,7 +221,7 @@ def _of(run: Run) -> list[str]:
 
 def on_record() -> None:
     """The newest experiment of benchmarks/, which was done elsewhere or before."""
-    found = [one for one in read(recorded.FOLDER, lambda note: None) if any(each.name == "members" for each in one.tables)]
+    found = [one for one in recorded.found()[0] if any(each.name == "members" for each in one.tables)]
     if not found:
         return
     one = found[0]
