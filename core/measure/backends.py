@@ -15,7 +15,7 @@ from core.data.splits import split
 from core.jobs import Ended, Stopped, device_of, patient
 from core.measure.process import ALLOCATOR, answer
 from core.records import BackendMeasured, Cancelled, Event
-from core.runs import read_model
+from core.runs import config_of
 
 REFERENCE = "eager"
 KINDS = ("speed", "memory")
@@ -60,9 +60,7 @@ def compare(
 
 def sample(model: Path, n: int) -> Reviews:
     """Of the test reviews of a model, `n` spread evenly. ValueError if they cannot be found."""
-    config = read_model(model).config
-    if config is None:
-        raise ValueError(f"the configuration of {model.name} is not on record, so nobody knows its test reviews")
+    config = config_of(model)
     return split(load(config.reviews, config.training.seed)).test.spread(n)
 
 
