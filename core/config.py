@@ -56,7 +56,7 @@ class Checked:
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
-    options = [option for option in _options(hint) if _is_of_type(value, option)]
+    options = [option for option in options_of(hint) if _is_of_type(value, option)]
     if not options:
         raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
     for option in options:
@@ -66,7 +66,8 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
     return _converted(value, options[0])
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def options_of(hint: Any) -> tuple[Any, ...]:
+    """The types of which a value of this type is one: several where any of them will do."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
@@ -101,7 +102,7 @@ def _converted(value: Any, option: Any) -> Any:
 
 def _describe(hint: Any) -> str:
     words = []
-    for option in _options(hint):
+    for option in options_of(hint):
         base = _base(option)
         name = base.__name__ if get_origin(base) is None else str(base)
         text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else name

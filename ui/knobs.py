@@ -3,15 +3,14 @@
 import ast
 import inspect
 import textwrap
-import types
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from core.config import KNOBS_OF_FITS, Checked, DataConfig, LinearArchitecture, RunConfig
+from core.config import KNOBS_OF_FITS, Checked, DataConfig, LinearArchitecture, RunConfig, options_of
 
 FIRST = (
     "epochs", "batch_size", "lr", "limit", "max_len", "n_layers", "n_heads", "d_model", "d_hidden", "dropout", "longest_run",
@@ -64,7 +63,7 @@ def _values(base: Checked, first: Any, folded: Any, key: str, only: Collection[s
 
 def _widget(name: str, value: Any, hint: Any, key: str, help: str | None) -> Any:
     kept: dict[str, Any] = {"key": key, "persist_state": "session", "help": help}
-    types_ = [get_args(option)[0] if get_origin(option) is Annotated else option for option in _options(hint)]
+    types_ = [get_args(option)[0] if get_origin(option) is Annotated else option for option in options_of(hint)]
     if isinstance(value, bool):
         return st.selectbox(name, [True, False], index=int(not value), format_func=lambda on: "on" if on else "off", **kept)
     if get_origin(types_[0]) is Literal:
@@ -79,10 +78,6 @@ def _widget(name: str, value: Any, hint: Any, key: str, help: str | None) -> Any
             st.session_state[key] = value
         return st.number_input(name, value=None, placeholder="none", **number, **kept)
     return st.number_input(name, value=value, **number, **kept)
-
-
-def _options(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def _step(value: float | None) -> float:
