@@ -53,7 +53,9 @@ class Areas:
 
     @property
     def verdict(self) -> str:
-        """The same in words, of either."""
+        """The same in words, of either; where every order does the same, as with one word, there is nothing to tell."""
+        if np.allclose(self.random, self.deletion, atol=1e-6) and np.isclose(self.insertion, self.deletion, atol=1e-6):
+            return "cannot be told: every order does the same"
         return verdict(deletion=self.deletion < self.random_low, insertion=self.insertion > self.random_high)
 
 
