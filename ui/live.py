@@ -126,6 +126,8 @@ def _stop(run: Run) -> None:
 def _outcome(run: Run) -> None:
     if run.state == "succeeded" and (wrong := training.astray(run)):
         st.warning(f"{finished(run)} {markdown.sentence(f'later it diverged: {wrong}')}", icon=":material/warning:")
+    elif run.state == "succeeded" and (nothing := training.guesses(run)):
+        st.warning(f"{finished(run)} {markdown.sentence(nothing)}", icon=":material/warning:")
     elif run.state == "succeeded":
         st.success(finished(run), icon=":material/check:")
     elif run.state == "cancelled":

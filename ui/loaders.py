@@ -206,6 +206,12 @@ def predictions(name: str, of: str = "test") -> Predictions:
     return _predictions(*_model_key(name), of)
 
 
+def test_answers(run: Run) -> Predictions:
+    """What the model of a run answered on its test reviews; ValueError where that is missing or damaged."""
+    assert run.model is not None
+    return _stored(str(run.model), _changed(str(run.model)), "test")
+
+
 def label_names(name: str, n_classes: int) -> tuple[str, ...]:
     """What that model calls its classes; their numbers where its record does not say."""
     return stored.label_names(Path(_folder(name)), n_classes)

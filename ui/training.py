@@ -18,7 +18,7 @@ from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
 from core.records import EpochFinished, Failed
 from core.runs import Run
-from core.training.divergence import described, diverged, remedy
+from core.training.divergence import HIGH_LR, described, diverged, explained, remedy
 from ui import controls, launching, loaders, markdown, planning, tables
 
 if TYPE_CHECKING:
@@ -119,11 +119,31 @@ def astray(run: Run) -> str | None:
     return described(epoch, run.config, round(n_classes))
 
 
+def guesses(run: Run) -> str | None:
+    """That a run's model has learned nothing, and why; None if it is better than a guess, or its answers are not on record."""
+    from core.evaluation.guessing import unlearned
+
+    if run.model is None:
+        return None
+    try:
+        nothing = unlearned(loaders.test_answers(run))
+    except ValueError:
+        return None
+    return explained(nothing, run.config) if nothing and run.config is not None and _is_too_fast(run.config) else nothing
+
+
+def _is_too_fast(config: RunConfig) -> bool:
+    """Whether the learning rate alone explains that nothing was learned."""
+    return config.training.lr > HIGH_LR
+
+
 def safer(run: Run) -> None:
-    """The button that starts a training that diverged anew, without what most likely made it do so."""
+    """The button that starts a training anew that diverged or leapt over all minima, without what most likely made it do so."""
     preset = preset_of(run)
     failed = isinstance(run.last_event, Failed) and run.last_event.kind == "diverged"
-    if preset is None or run.config is None or not (failed or astray(run)):
+    if preset is None or run.config is None:
+        return
+    if not (failed or astray(run) or (_is_too_fast(run.config) and guesses(run))):
         return
     other = remedy(run.config)
     asked = ("train", launching.token("train"), ["train", *flags(preset, other.config)], f"{run.name}, safer")
@@ -151,11 +171,13 @@ def _start_from(id: str, config: RunConfig) -> None:
 
 def expectation(config: RunConfig) -> None:
     """How long the run will take here and how much memory, where the machine is free to try."""
-    ahead = sum(run.is_alive for run in loaders.runs())
-    if ahead:
-        goes = "One run goes first" if ahead == 1 else f"{ahead} runs go first"
-        st.caption(f"{goes}: how long this one takes can be tried when the machine is free.")
-        return
+    alive = [run for run in loaders.runs() if run.is_alive]
+    if alive:
+        goes = "One run goes first" if len(alive) == 1 else f"{len(alive)} runs go first"
+        if not all(run.is_training for run in alive):  # a try would be in what they measure
+            st.caption(f"{goes}: how long this one takes can be tried when the machine is free.")
+            return
+        st.caption(f"{goes}. What follows was tried beside it: alone, a run is faster.")
     found = loaders.estimate(config)
     if config.epoch_name == "fit":
         _expected_of_fits(found)

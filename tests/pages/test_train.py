@@ -5,12 +5,13 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from filelock import FileLock
 from streamlit.testing.v1 import AppTest
 
 from core import jobs, run_folder
-from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, to_json
+from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, SweepConfig, to_json
 from core.data import uploads
 from core.presets import PRESETS, preset
 from core.records import (
@@ -201,11 +202,16 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(form, monkeypatch):
     assert "train_run" not in form.query_params or form.query_params["train_run"] == ["/new"]
 
 
-def test_while_the_machine_is_busy_no_time_is_promised(first_page, root):
+@pytest.mark.parametrize("measures", [False, True])
+def test_beside_a_training_a_time_is_tried_and_beside_a_measurement_not(first_page, root, measures):
     folder = made(root, "1", Started(device="cpu"))
+    if measures:
+        (folder / "config.json").unlink()
+        run_folder.write_config(folder, SweepConfig())
     with FileLock(folder / "lock"):
         form = first_page.run().switch_page("../pages/train.py").run()
-        assert "One run goes first" in words(form) and "Expected here" not in words(form)
+        assert "One run goes first" in words(form)
+        assert ("alone, a run is faster" not in words(form)) == ("Expected here" not in words(form)) == measures
 
 
 # A run
@@ -332,6 +338,24 @@ def test_a_run_whose_end_diverged_says_so_beside_the_model_of_an_earlier_epoch(f
     assert "Train again, but use a learning rate of 0.0002" in labels(page) and not page.success
     page = looking_at(first_page, "2")
     assert "it diverged" not in words(page) and page.success and not any("but use" in label for label in labels(page))
+
+
+@pytest.mark.parametrize(("lr", "answers", "says"), [(10.0, "alike", True), (0.002, "alike", True), (10.0, "right", False)])
+def test_a_model_that_is_no_better_than_a_guess_has_learned_nothing(first_page, root, launched, lr, answers, says):
+    config = replace(preset("tiny"), training=replace(preset("tiny").training, lr=lr))
+    folder = made(root, "1", Started(device="cpu"), STARTED, step(100), EPOCH, DONE, config=config)
+    classes = [0, 1] * 20
+    logits = [[1.0, 0.0] if answers == "alike" or label == 0 else [0.0, 1.0] for label in classes]
+    hashes = [f"{i:064}" for i in range(40)]
+    frame = pd.DataFrame({"split": "test", "text_hash": hashes, "label": classes, "logits": logits})
+    (folder / "model").mkdir()
+    frame.assign(words=9, tokens=9, tokens_read=9).to_parquet(folder / "model" / "predictions.parquet")
+    (folder / "model" / "run.json").write_text(json.dumps({"config": to_json(config)}))
+    page = looking_at(first_page, "1")
+    said = "It has learned nothing that shows: it answers every review alike"
+    assert (said in words(page)) == bool(page.warning) == (not page.success) == says
+    blamed = "most likely since a learning rate of 10 is too high" in words(page)
+    assert blamed == ("Train again, but use a learning rate of 0.003" in labels(page)) == (says and lr == 10)
 
 
 def test_a_running_run_says_what_is_safe(first_page, root):
