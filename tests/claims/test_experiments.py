@@ -128,6 +128,7 @@ def test_reviews_that_are_held_out_and_looked_at_are_of_both_classes(table, tmp_
 def test_a_training_that_leaves_the_finite_numbers_ends_there(table):
     found = learning.learned(replace(config(table), training=replace(config(table).training, lr=10.0, clip_norm=None)))
     assert all(torch.isfinite(torch.tensor(found.losses)))
+    assert 0 < len(found.losses) < len(learning.learned(config(table)).losses)
 
 
 def test_gradients_reach_as_far_as_a_window(table):
