@@ -19,7 +19,7 @@ from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.inspection.command import explain
+from core.inspection.command import MODEL_HELP, explain
 from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
 from core.measure.command import measure
 from core.presets import PRESETS, preset
@@ -30,7 +30,7 @@ FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
 WithoutPrefix = tyro.conf.arg(name="")  # tyro frames what a part with a prefix refuses, and names its own insides
 PresetName = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
 Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines, and no progress.")]
-ModelFolder = Annotated[Path, tyro.conf.arg(name="model", help="Folder of a trained model, such as models/imdb-encoder.")]
+ModelFolder = Annotated[Path, tyro.conf.arg(name="model", help=MODEL_HELP)]
 Text = Annotated[str | None, tyro.conf.arg(help="The review; one that starts with a dash is given as --text='-...'.")]
 Windows = Annotated[bool, tyro.conf.arg(help="Read all of a long review in windows and average their logits.")]
 
@@ -86,10 +86,10 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a model on a table of labelled reviews."""
-    from core.artifact import open_model
+    from core.artifact import open_reader
     from core.evaluation.table import evaluate as measure
 
-    opened = open_model(model)
+    opened = open_reader(model)
     with _Counter("scored", hidden=as_json) as counter:
         metrics, assumed = measure(opened, data, text_column, label_column, counter)
     if as_json:
@@ -112,11 +112,11 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Label one review, or each review of a table, which is written back with label and probability added."""
-    from core.artifact import open_model
+    from core.artifact import open_reader
 
     if (text is None) == (file is None):
         raise ValueError("got both --text and --file, expected one" if text is not None else "expected --text or --file")
-    opened = open_model(model)
+    opened = open_reader(model)
     if file is not None:
         from core.evaluation.table import label_table
 
@@ -152,10 +152,10 @@ def _say_assumed(notes: Sequence[str]) -> None:
 
 def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The review.")], as_json: Json = False) -> None:
     """All attention weights of one review: [layers][heads][queries][tokens]; a BiLSTM has one of each but tokens."""
-    from core.artifact import open_model
+    from core.artifact import open_reader
     from core.inspection.reading import read
 
-    opened = open_model(model)
+    opened = open_reader(model)
     if opened.kind == "linear":
         raise ValueError(f"{opened.name} is a linear model, which attends to nothing; `explain` tells what each word adds")
     attention = read(opened, text).windows[0]

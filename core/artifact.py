@@ -13,23 +13,55 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from core.card import card
 from core.config import Architecture, RunConfig
+from core.hub import local_folder
 from core.runs import member_folders, runs_root
 
 if TYPE_CHECKING:
     import pandas as pd
     from tokenizers import Tokenizer
+    from torch import nn
 
     from core.data.batches import Cut
     from core.networks.auto import Network
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
+OWN_TYPES = "attention-lab-"
+"""How the `model_type` of this lab's networks begins."""
 COLUMNS = ("text_hash", "split", "label", "logits", "words", "tokens", "tokens_read")
 """Of predictions.parquet."""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """What reads a text: a model of this lab, or one that `core.networks.pretrained` has opened."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def network(self) -> nn.Module: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def label_names(self) -> tuple[str, ...]: ...
+    @property
+    def cut(self) -> Cut: ...
+
+
+@runtime_checkable
+class Opened(Reader, Protocol):
+    """A reader of a folder, as `open_reader` gives it."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def run(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +136,29 @@ def read_predictions(folder: Path) -> pd.DataFrame:
     if missing:
         raise ValueError(f"{folder}: predictions.parquet is damaged (no {', '.join(missing)}); train the model again")
     return frame
+
+
+def open_reader(named: Path) -> Opened:
+    """The model of a folder, or a sequence classifier of transformers' that somebody else has trained: of a folder, or of the
+    hub.
+
+    ValueError as from `open_model`, `core.networks.pretrained.open_pretrained` and `core.hub.local_folder`.
+    """
+    folder = local_folder(named)
+    if not is_foreign(folder):
+        return open_model(folder)
+    from core.networks.pretrained import open_pretrained
+
+    return open_pretrained(folder, named.name)
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether a folder's config.json is of a network that is not of this lab; False where nothing can be read."""
+    try:
+        model_type = _read_object(folder, "config.json").get("model_type")
+    except (ValueError, OSError):
+        return False
+    return not str(model_type).startswith(OWN_TYPES)
 
 
 def open_model(folder: Path) -> Model:
@@ -193,7 +248,9 @@ def _read_object(folder: Path, name: str) -> dict[str, Any]:
 
 def _refuse_incomplete(folder: Path, files: tuple[str, ...]) -> None:
     if not folder.is_dir():  # a missing folder would be taken for a name on the hub, and asked for over the network
-        raise ValueError(f"{folder}: there is no such folder; expected one that `python -m core train` wrote")
+        raise ValueError(
+            f"{folder}: there is no such folder; expected one that `python -m core train` wrote, or hub:OWNER/NAME"
+        )
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"{folder}: {', '.join(missing)} missing; expected a folder that `python -m core train` wrote")

@@ -24,11 +24,11 @@ ORDER = [
     {"figures"},
     {"data", "attention", "positional"},
     {"networks"},
+    {"hub"},
     {"artifact", "card"},
     {"training", "evaluation"},
     {"inspection", "measure"},
     {"experiments", "claims"},
-    {"ablate"},
     {"ablate"},
     {"__main__"},
     {"ui"},
@@ -37,7 +37,7 @@ ORDER = [
 ]
 """Rooms from the bottom up; those that do not exist yet have their place already."""
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
-FLOOR = {room for rooms in ORDER[:4] for room in rooms} | {"artifact", "card"}
+FLOOR = {room for rooms in ORDER[:4] for room in rooms} | {"artifact", "card", "hub"}
 PRODUCT = sorted(path for top in ("core", "ui", "pages") for path in (ROOT / top).rglob("*.py")) + [ROOT / "app.py"]
 SCRIPTS = [path for path in PRODUCT if path.parent.name == "pages" or path == ROOT / "ui" / "main.py"]
 """Files that streamlit runs: importing them draws a page."""

@@ -16,7 +16,7 @@ from core.statistics import wilson
 from core.words import count_words, words_read
 
 if TYPE_CHECKING:
-    from core.artifact import Model
+    from core.artifact import Reader
 
 Order = Literal["as given", "least confident first", "most confident first", "largest difference first"]
 
@@ -64,13 +64,12 @@ class Accuracy:
     """Rows whose label is none of the model's classes."""
 
 
-def answer(model: Model, texts: Sequence[str]) -> list[Answer]:
+def answer(model: Reader, texts: Sequence[str]) -> list[Answer]:
     """The answers for texts of which each has something to read; a long one is cut to what the model reads."""
-    from core.data.batches import Cut
     from core.data.tokenizer import encode
     from core.evaluation.scoring import probabilities, score
 
-    cut = Cut.of(model.architecture)
+    cut = model.cut
     encoded = [encode(model.tokenizer, text) for text in texts]
     kept = [cut.kept(len(review.ids)) for review in encoded]
     logits = score(model.network, [cut.ids(review.ids, places) for review, places in zip(encoded, kept, strict=True)])

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from core.artifact import Model
+from core.artifact import Opened
 from core.catalog import SOURCES
-from core.data.batches import Cut
 from core.data.corpus import encode_corpus
 from core.data.labels import known_classes
 from core.data.reviews import Reviews
@@ -15,7 +14,7 @@ from core.runs import read_model
 from core.words import count_words
 
 
-def elsewhere(model: Model, source: str) -> Predictions:
+def elsewhere(model: Opened, source: str) -> Predictions:
     """What a model answers for each different review of a data set.
 
     ValueError if it was trained on a part of it, if it knows other classes, and for a data set that is out of reach.
@@ -33,7 +32,7 @@ def elsewhere(model: Model, source: str) -> Predictions:
     return _answered(model, reviews, np.array(classes, dtype=np.int64)[reviews.labels])
 
 
-def _answered(model: Model, reviews: Reviews, labels: np.ndarray) -> Predictions:
+def _answered(model: Opened, reviews: Reviews, labels: np.ndarray) -> Predictions:
     hashes, first = np.unique([text_hash(text) for text in reviews.texts], return_index=True)
     texts = [reviews.texts[i] for i in first]
     tokens = encode_corpus(model.tokenizer, texts).lengths
@@ -43,5 +42,5 @@ def _answered(model: Model, reviews: Reviews, labels: np.ndarray) -> Predictions
         logits=table_logits(model, texts, windows=False, progress=lambda done, total: None),
         words=np.array([count_words(text) for text in texts]),
         tokens=tokens,
-        tokens_read=np.minimum(tokens, Cut.of(model.architecture).room),
+        tokens_read=np.minimum(tokens, model.cut.room),
     )

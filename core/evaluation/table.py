@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.artifact import Model
-from core.data.batches import Cut
+from core.artifact import Reader
 from core.data.corpus import encode_corpus
 from core.data.table import labelled, open_as_named, texts_of
 from core.evaluation.metrics import metrics
@@ -21,7 +20,7 @@ from core.words import count_words
 Progress = Callable[[int, int], None]
 
 
-def evaluate(model: Model, path: Path, text_name: str, label_name: str, progress: Progress) -> tuple[Metrics, tuple[str, ...]]:
+def evaluate(model: Reader, path: Path, text_name: str, label_name: str, progress: Progress) -> tuple[Metrics, tuple[str, ...]]:
     """How well `model` labels the table, and sentences on how that was read and which rows without text were left out.
 
     ValueError if it cannot be used, or holds one class alone.
@@ -37,7 +36,7 @@ def evaluate(model: Model, path: Path, text_name: str, label_name: str, progress
 
 
 def label_table(
-    model: Model, path: Path, out: Path | None, text_name: str, windows: bool, progress: Progress
+    model: Reader, path: Path, out: Path | None, text_name: str, windows: bool, progress: Progress
 ) -> dict[str, Any]:
     """Writes the table with columns `label` and `probability` (of that label) added, and says where, and how it was read.
 
@@ -69,10 +68,10 @@ def _placed(values: Sequence[object], rows: Sequence[int], n: int) -> list[objec
     return placed
 
 
-def table_logits(model: Model, texts: Sequence[str], *, windows: bool, progress: Progress) -> Float[np.ndarray, "n C"]:
+def table_logits(model: Reader, texts: Sequence[str], *, windows: bool, progress: Progress) -> Float[np.ndarray, "n C"]:
     """Logits of each text; with `windows` the mean over windows that read all of it."""
     corpus = encode_corpus(model.tokenizer, texts)
-    cut = Cut.of(model.architecture)
+    cut = model.cut
     passes = [[cut.ids(ids, kept) for kept in (cut.windows(len(ids)) if windows else [cut.kept(len(ids))])] for ids in corpus]
     counts = np.array([len(parts) for parts in passes])
     logits = score(model.network, [ids for parts in passes for ids in parts], lambda n: progress(n, int(counts.sum())))

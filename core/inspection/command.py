@@ -9,9 +9,13 @@ import tyro
 
 from core.catalog import EVIDENCE
 
+MODEL_HELP = (
+    "Folder of a model, such as models/imdb-encoder, or of a transformers classifier; hub:OWNER/NAME for one of the hub."
+)
+
 
 def explain(
-    model: Annotated[Path, tyro.conf.arg(help="Folder of a trained model, such as models/imdb-encoder.")],
+    model: Annotated[Path, tyro.conf.arg(help=MODEL_HELP)],
     text: Annotated[str, tyro.conf.arg(help="The review; one that starts with a dash is given as --text='-...'.")],
     report: Annotated[Path | None, tyro.conf.arg(help="Write figures and numbers as one HTML file, too.")] = None,
     remove: Annotated[bool, tyro.conf.arg(help="Cut words out to test evidence, in place of a mask.")] = False,
@@ -19,14 +23,14 @@ def explain(
 ) -> None:
     """Which words an answer rests on, by several methods, and whether each is better than chance."""
     _refuse_to_write(report)
-    from core.artifact import open_model
+    from core.artifact import open_reader
     from core.inspection import report as reports
     from core.inspection.evidence import evidence
     from core.inspection.faithfulness import faithfulness
     from core.inspection.reading import read
     from core.inspection.summary import agreement, rests_on
 
-    opened = open_model(model)
+    opened = open_reader(model)
     found = evidence(opened, text)
     curves = faithfulness(opened, found, remove=remove)
     if report is not None:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from core.artifact import Reader
 from core.catalog import EVIDENCE, resolve
 from core.inspection import gradients
 from core.inspection import rollout as layers
 from core.inspection.occlusion import occluded
-from core.inspection.reading import Reader
 from core.inspection.subject import Subject, has_heads, is_linear, subject
 from core.inspection.words import ADDED
 from core.records import Attribution, Evidence

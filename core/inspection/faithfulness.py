@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from core.artifact import Reader
 from core.evaluation.scoring import probabilities
-from core.inspection.reading import Reader
 from core.inspection.subject import Subject, subject
 from core.records import Evidence, Faithfulness
 

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from core import statistics
+from core.artifact import Reader
 from core.evaluation.scoring import score
-from core.inspection.reading import Reader, encode_typed
+from core.inspection.reading import encode_typed
 from core.inspection.subject import Subject, has_heads, log_odds, subject
 from core.inspection.words import ADDED
 from core.records import Head

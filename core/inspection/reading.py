@@ -1,14 +1,13 @@
 """One review through one model: what it answers and where it looks, from the same forward pass."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Int
-from tokenizers import Tokenizer
-from torch import nn
 
+from core.artifact import Reader
 from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
 from core.evaluation.scoring import probabilities
@@ -17,22 +16,6 @@ from core.words import joined
 
 MOST_WINDOWS = 64
 """Every window's maps are kept: the memory of more is that of a book, not of a review."""
-
-
-@runtime_checkable
-class Reader(Protocol):
-    """What reads a text: a model of this lab, or one that `core.networks.pretrained` has opened."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def network(self) -> nn.Module: ...
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-    @property
-    def label_names(self) -> tuple[str, ...]: ...
-    @property
-    def cut(self) -> Cut: ...
 
 
 @torch.no_grad()

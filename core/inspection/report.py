@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.artifact import Model
+from core.artifact import Opened
 from core.catalog import EVIDENCE
 from core.figures import evidence as figures
 from core.figures import report
@@ -41,7 +41,7 @@ def as_values(found: Evidence, curves: Faithfulness) -> dict[str, Any]:
     }
 
 
-def as_html(model: Model, reading: Reading, found: Evidence, curves: Faithfulness, command: str) -> str:
+def as_html(model: Opened, reading: Reading, found: Evidence, curves: Faithfulness, command: str) -> str:
     """The whole file, with all figures and a stamp of what they are of."""
     label, notes = found.prediction.label, [f"{EVIDENCE[name].title}: {said(found, curves, name)}." for name in found.found]
     charts = {
@@ -76,7 +76,7 @@ def table(found: Evidence) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def stamp(model: Model, found: Evidence) -> list[str]:
+def stamp(model: Opened, found: Evidence) -> list[str]:
     """What figures are of and how they count, sentences without full stop."""
     answer, seed = found.prediction, model.run.get("config", {}).get("training", {}).get("seed")
     trained = "" if seed is None else f", trained with seed {seed}"
@@ -98,7 +98,7 @@ def stamp(model: Model, found: Evidence) -> list[str]:
     ]
 
 
-def weights_hash(model: Model) -> str:
+def weights_hash(model: Opened) -> str:
     """SHA-256 of its safetensors, the first 16 digits."""
     with (model.folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]

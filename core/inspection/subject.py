@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from core.artifact import Reader
 from core.evaluation.scoring import score
-from core.inspection.reading import Reader, encode_typed, read
+from core.inspection.reading import encode_typed, read
 from core.inspection.words import to_words, words
 from core.networks.auto import LinearForSequenceClassification
 from core.records import Reading, Word

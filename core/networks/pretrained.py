@@ -65,6 +65,11 @@ class Pretrained:
         return self.network.config.model_type
 
     @property
+    def run(self) -> dict[str, Any]:
+        """What is on record of its training: nothing."""
+        return {}
+
+    @property
     def max_len(self) -> int:
         """Tokens read at once, the added ones among them."""
         return len(self.cut.prefix) + self.cut.room + len(self.cut.suffix)
@@ -131,20 +136,21 @@ AttentionMaskInterface.register(NAME, mask)
 # Opening
 
 
-def open_pretrained(folder: Path) -> Pretrained:
+def open_pretrained(folder: Path, name: str | None = None) -> Pretrained:
     """The classifier of a local folder: config.json, safetensors and tokenizer.json, nothing asked of the network, no code run.
 
-    ValueError if the folder is none, is damaged, lacks weights, or holds something other than a classifier of `ARCHITECTURES`.
+    It is called `name`, or as its folder is. ValueError if that is none, is damaged, lacks weights, or holds something other
+    than a classifier of `ARCHITECTURES`.
     """
     if not folder.is_dir():  # transformers would take it for a name on the hub, and ask for it over the network
         raise ValueError(f"{folder}: there is no such folder, expected one with config.json, model.safetensors, tokenizer.json")
-    _refuse_foreign_kinds(folder)
+    refuse_foreign_kinds(folder)
     _refuse_unsafe_weights(folder)
     network = _load(folder)
     label_names = _label_names(folder, network.config)
     tokenizer = tokenizers.load(folder)
     return Pretrained(
-        name=folder.resolve().name,
+        name=name or folder.resolve().name,
         folder=folder,
         network=network,
         tokenizer=tokenizer,
@@ -153,7 +159,8 @@ def open_pretrained(folder: Path) -> Pretrained:
     )
 
 
-def _refuse_foreign_kinds(folder: Path) -> None:
+def refuse_foreign_kinds(folder: Path) -> None:
+    """ValueError where config.json is not of a classifier of `ARCHITECTURES`, or asks for code of its own to be run."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -164,6 +171,8 @@ def _refuse_foreign_kinds(folder: Path) -> None:
             f"{folder}: config.json is of a {found[0]!r} with architectures {found[1]!r}, "
             f"expected one of {', '.join(ARCHITECTURES.values())}"
         )
+    if config.get("auto_map"):
+        raise ValueError(f"{folder}: config.json asks for code of its own (auto_map), which is never run; expected none")
     if config.get("is_decoder"):
         raise ValueError(f"{folder}: config.json is of a decoder, which reads from left to right, expected an encoder")
     if config.get("quantization_config"):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,38 +18,24 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertLMHeadModel,
-    BertTokenizerFast,
-    DistilBertConfig,
-    ModernBertConfig,
     ModernBertForTokenClassification,
-    RobertaConfig,
 )
 from transformers.masking_utils import bidirectional_mask_function
 from transformers.utils import logging
 
 from core.attention.masks import AttentionMask
+from core.data.tokenizer import encode
 from core.inspection.reading import read
 from core.networks import pretrained
 from core.networks.blocks import attention_function
 from core.networks.pretrained import ARCHITECTURES, NAME, open_pretrained
+from tests import foreign_models
 from tests.backends import able
+from tests.foreign_models import BYTE_LEVEL, CONFIGS, PAD, SIZES, VOCABULARY, D, H, L, rewrite
 
-B, T, L, H, D = 3, 13, 2, 4, 24
-PAD, LENGTHS = 0, (13, 6, 9)
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "a", "dull", "film", "un", "##moving", "!", "good"]
-SIZES = dict(vocab_size=100, num_hidden_layers=L, num_attention_heads=H, hidden_size=D, intermediate_size=20, num_labels=3)
-ENDS = dict(bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)
-CONFIGS = {
-    "bert": BertConfig(**SIZES, max_position_embeddings=20),
-    "distilbert": DistilBertConfig(
-        vocab_size=100, n_layers=L, n_heads=H, dim=D, hidden_dim=20, num_labels=3, max_position_embeddings=20
-    ),
-    "roberta": RobertaConfig(**SIZES, pad_token_id=PAD, max_position_embeddings=21),
-    "modernbert": ModernBertConfig(
-        **SIZES, **ENDS, pad_token_id=PAD, max_position_embeddings=20, local_attention=4, classifier_pooling="mean",
-        layer_types=["full_attention", "sliding_attention"],
-    ),
-}  # fmt: skip
+B, T = 3, 13
+LENGTHS = (13, 6, 9)
+PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))
 PROJECTIONS = {
     "bert": "bert.encoder.layer.{}.attention.output.dense",
     "distilbert": "distilbert.transformer.layer.{}.attention.out_lin",
@@ -68,28 +55,13 @@ def no_progress_bars():
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
-    """A folder for each kind, its weights large enough that attention is far from uniform."""
-    root = tmp_path_factory.mktemp("checkpoints")
-    (root / "vocab.txt").write_text("\n".join(VOCABULARY))
-    for kind, config in CONFIGS.items():
-        torch.manual_seed(0)
-        network = AutoModelForSequenceClassification.from_config(config)
-        for weights in network.parameters():
-            torch.nn.init.normal_(weights, std=0.5)
-        network.save_pretrained(root / kind)
-        BertTokenizerFast.from_pretrained(str(root / "vocab.txt")).save_pretrained(root / kind)
-    return root
+    return foreign_models.write(tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.fixture
 def folder(checkpoints, tmp_path):
     """A copy of BERT's, to be spoilt."""
     return shutil.copytree(checkpoints / "bert", tmp_path / "bert")
-
-
-def rewrite(folder, **changes):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | changes))
 
 
 def original(folder, attention="eager"):
@@ -457,10 +429,11 @@ def test_another_kind_is_refused_by_a_list_of_those_that_open(folder, changes):
         open_pretrained(folder)
 
 
-def test_code_beside_the_weights_is_not_run(folder):
+def test_a_config_that_asks_for_code_beside_the_weights_is_refused_and_none_is_run(folder):
     (folder / "evil.py").write_text("raise SystemExit('ran')")
     rewrite(folder, auto_map={"AutoConfig": "evil.Config", "AutoModelForSequenceClassification": "evil.Model"})
-    assert type(open_pretrained(folder).network).__module__.startswith("transformers.")
+    with pytest.raises(ValueError, match="asks for code of its own"):
+        open_pretrained(folder)
 
 
 @pytest.mark.parametrize("changes", [
@@ -602,3 +575,39 @@ def test_a_long_text_is_cut_or_read_in_windows_that_are_closed_alike(checkpoints
     assert [len(window.tokens) for window in (*cut.windows, *whole.windows)] == [20, 16, 15, 15]
     assert all((window.tokens[0], window.tokens[-1]) == ("[CLS]", "[SEP]") for window in whole.windows)
     assert whole.prediction.tokens_left_out == 0
+
+
+@pytest.fixture(scope="module")
+def byte_level(tmp_path_factory):
+    return foreign_models.write_byte_level(tmp_path_factory.mktemp("byte_level"))
+
+
+@pytest.mark.parametrize("probe", [name for name, text in PROBES.items() if text.strip()])
+@pytest.mark.parametrize("kind", BYTE_LEVEL)
+def test_every_token_of_bytes_has_its_place_in_the_text(byte_level, kind, probe):
+    """A token's bytes are those of its place; of a character of several tokens each has the whole of it."""
+    opened, text = open_pretrained(byte_level / kind), PROBES[probe]
+    encoded = encode(opened.tokenizer, text)
+    for token, (start, end) in zip(encoded.tokens, encoded.spans, strict=True):
+        spelled = opened.tokenizer.decoder.decode([token])
+        assert start < end and ("\ufffd" in spelled or spelled.strip() == text[start:end].strip())
+    covered = {place for span in encoded.spans for place in range(*span)}
+    assert all(place in covered or text[place].isspace() for place in range(len(text)))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", BYTE_LEVEL)
+def test_bytes_are_read_as_transformers_reads_them_between_tokens_that_nobody_typed(byte_level, kind):
+    text = "A dull film 🤗 </s>[SEP]"
+    reading = read(open_pretrained(byte_level / kind), text)
+    tokenizer = AutoTokenizer.from_pretrained(byte_level / kind, split_special_tokens=True)
+    ids = tokenizer(text, truncation=True, max_length=20)["input_ids"]
+    close(torch.tensor(reading.prediction.logits), original(byte_level / kind)(torch.tensor([ids])).logits[0])
+    (found,) = reading.windows
+    assert found.spans[0] == found.spans[-1] == (0, 0) and all(start < end for start, end in found.spans[1:-1])
+    assert (found.tokens[0], found.tokens[-1]) == tuple(foreign_models.SPECIAL[kind][f"{end}_token"] for end in ("cls", "sep"))
+
+
+@every_kind
+def test_classes_that_nobody_has_named_are_called_as_they_are(checkpoints, kind):
+    assert open_pretrained(checkpoints / kind).label_names == ("LABEL_0", "LABEL_1", "LABEL_2")
