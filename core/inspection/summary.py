@@ -67,8 +67,9 @@ def agreement(found: Evidence) -> str:
     mean, overlap = np.mean([tau for tau, _ in told]), np.mean([pair.overlap for _, pair in told])
     lowest, least = min(told, key=lambda pair: pair[0])
     how = "agree" if mean >= 0.6 else "agree in part" if mean >= 0.3 else "hardly agree"
-    sentence = f"The methods {how} on which words matter: Kendall's tau is {mean:.2f} on average, and of the {least.n_top} "
-    sentence += f"strongest words of one, {overlap:.1f} are among those of another"
+    sentence = f"The methods {how} on which words matter: Kendall's tau is {mean:.2f} on average"
+    if sum(word.read for word in found.words) > least.n_top:  # of fewer words each is among the strongest of all methods
+        sentence += f", and of the {least.n_top} strongest words of one, {overlap:.1f} are among those of another"
     if len(told) == 1:
         return sentence
     first, second = (EVIDENCE[name].title.lower() for name in (least.first, least.second))

@@ -72,6 +72,8 @@ def test_two_methods_that_agree_have_no_least():
         "The methods agree on which words matter: Kendall's tau is 1.00 on average, and of the 5 strongest words of one, "
         "5.0 are among those of another"
     )
+    few = evidence(unread=3, attention=row, gradient=row)  # all five that were read are the strongest of either
+    assert agreement(few) == "The methods agree on which words matter: Kendall's tau is 1.00 on average"
 
 
 def test_words_that_were_not_read_count_for_nothing():
