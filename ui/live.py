@@ -76,7 +76,7 @@ def _fitted(started: TrainingStarted, fit: EpochFinished | None, machine: str) -
     if fit is None:
         return 0.0, size
     left_s = fit.elapsed_s / fit.epoch * (started.epochs - fit.epoch)
-    left = f"about {duration(left_s)} left" if left_s else "measuring and storing"
+    left = f"{_about(left_s)} left" if left_s else "measuring and storing"
     said = f"Fit {fit.epoch} of {started.epochs} · validation accuracy {percent(fit.val_accuracy)} · {left} · {size}"
     return fit.epoch / started.epochs, said
 
@@ -89,21 +89,30 @@ def place(step: StepFinished) -> str:
 def time_left(started: TrainingStarted, step: StepFinished) -> str:
     """Until the last step, in words."""
     left = seconds_left(started, step)
-    return "measuring and storing" if left is None else f"about {duration(left)} left"
+    return "measuring and storing" if left is None else f"{_about(left)} left"
+
+
+def _about(seconds: float) -> str:
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
 
 
 def _numbers(step: StepFinished, epoch: EpochFinished | None) -> None:
     found = {
-        "training loss": f"{step.loss:.3f}",
+        "training loss": _short(step.loss, ".3f"),
         "learning rate": f"{step.lr:.2g}",
-        "gradient norm": f"{step.gradient_norm:.2f}",
+        "gradient norm": _short(step.gradient_norm, ".2f"),
     }
     if step.largest_logit is not None:
-        found["largest attention logit"] = f"{step.largest_logit:.1f}"
+        found["largest attention logit"] = _short(step.largest_logit, ".1f")
     found["validation accuracy"] = "–" if epoch is None else percent(epoch.val_accuracy)
     with st.grid(len(found), min_column_width=130):
         for label, value in found.items():
             st.metric(label, value)
+
+
+def _short(value: float, usual: str) -> str:
+    """A number that its place on the page has room for, however wild the training is."""
+    return format(value, usual if value < 1_000 else ".2g")
 
 
 def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:

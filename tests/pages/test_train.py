@@ -422,6 +422,19 @@ def test_an_unknown_run_in_the_address_is_a_sentence(first_page, root):
 # By hand
 
 
+def test_the_last_moment_is_not_about_under_a_second():
+    assert live.time_left(STARTED, replace(step(50), reviews_per_s=1e6)) == "under 1 s left"
+
+
+def test_numbers_of_a_wild_training_have_room(first_page, root):
+    wild = replace(step(25), loss=20_440.0, gradient_norm=18_395_312.0, largest_logit=148_981.5)
+    folder = made(root, "1", Started(device="cpu"), STARTED, wild)
+    with FileLock(folder / "lock"):
+        found = {metric.label: metric.value for metric in looking_at(first_page, "1").metric}
+    wanted = {"training loss": "2e+04", "gradient norm": "1.8e+07", "largest attention logit": "1.5e+05"}
+    assert wanted.items() <= found.items()
+
+
 def test_time_left_is_that_of_the_reviews_to_come():
     assert live.seconds_left(STARTED, step(50)) == pytest.approx(1_000 * 2 * 0.5 / 50.0)
     assert live.seconds_left(STARTED, step(100)) is None
