@@ -219,9 +219,7 @@ def label_names(name: str, n_classes: int) -> tuple[str, ...]:
 
 def splits(name: str) -> Splits:
     """The reviews that a model was trained and measured on, as they are now; ValueError if they cannot be found."""
-    config = runs_on_disk.read_model(Path(_folder(name))).config
-    if config is None:
-        raise ValueError(f"the configuration of {name} is not on record, so nobody knows which reviews it was measured on")
+    config = runs_on_disk.config_of(Path(_folder(name)))
     return _splits(config.reviews, config.training.seed, stamp(config.reviews))
 
 
