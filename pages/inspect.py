@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.artifact import Model
 from ui import controls, loaders, panels
 
 st.markdown(
@@ -26,7 +27,7 @@ for name in names:
     with columns.cell(), panels.refusals():
         reading, model = loaders.reading(name, review, windows), loaders.model(name)
         panels.answer(model, reading)
-        if model.kind == "linear":
+        if isinstance(model, Model) and model.kind == "linear":
             panels.added(model, reading)
             continue
         views.append(controls.view(model, reading))

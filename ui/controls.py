@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
-from core.artifact import Model
+from core.artifact import Opened
 from core.records import AttentionMap, Reading
-from ui import loaders
+from ui import loaders, panels
 from ui.examples import NAMES
 from ui.view import View
 
@@ -59,8 +59,52 @@ def readers() -> tuple[list[str], bool]:
 
 def models(key: str, most: int, default: int) -> list[str]:
     """Names of the chosen models, `most` of them at most, at first the first `default`."""
-    titles = loaders.model_titles()
-    return several("Models", titles, key, most, list(titles)[:default])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        failed = _take_in_from_address(key)
+        titles = loaders.reader_titles()
+        names = several("Models", titles, key, most, list(titles)[:default])
+        _another(key, names, most)
+    for reason in failed:
+        panels.refused(reason)
+    return names
+
+
+def model(key: str) -> str:
+    """The name of the one chosen model, at first the first."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        failed = _take_in_from_address(key)
+        name = one("Model", loaders.reader_titles(), key)
+        _another(key, [], 1)
+    for reason in failed:
+        panels.refused(reason)
+    return name
+
+
+def _take_in_from_address(key: str) -> list[str]:
+    """Take in the classifiers from elsewhere that the address names, and say which cannot be opened."""
+    failed = []
+    for name in st.query_params.get_all(key):
+        if loaders.is_foreign(name) and name not in loaders.reader_titles():
+            try:
+                loaders.take_in(name)
+            except ValueError as error:
+                failed.append(str(error))
+    return failed
+
+
+def _another(key: str, chosen: Sequence[str], most: int) -> None:
+    """A place to name a classifier from elsewhere, which then is chosen, instead of the last one where there is no room."""
+    with st.popover("Another", icon=":material/add:", help="Open a classifier that was trained elsewhere."):
+        with st.form(f"{key}_another", border=False, enter_to_submit=True):
+            named = st.text_input("Folder, or name on the hub", placeholder="path/to/my-bert or hub:OWNER/NAME").strip()
+            pressed = st.form_submit_button("Open", type="primary")
+        st.caption("A BERT, DistilBERT, RoBERTa or ModernBERT classifier with safetensors, as transformers saves it.")
+        if not pressed or not named:
+            return
+        with panels.refusals():
+            name = loaders.take_in(named)
+            remember(key, [*[other for other in chosen if other != name][: most - 1], name])
+            st.rerun()
 
 
 def several(label: str, titles: Mapping[str, str], key: str, most: int, default: Sequence[str] = ()) -> list[str]:
@@ -140,7 +184,7 @@ def remember(key: str, ids: Sequence[str]) -> None:
         st.query_params[key] = list(ids) or ""
 
 
-def view(model: Model, reading: Reading) -> View:
+def view(model: Opened, reading: Reading) -> View:
     """The window, layer and head to look at. Where there is one of a kind, nothing is asked."""
     attention = _window(model.name, reading)
     n_layers, n_heads = attention.weights.shape[:2]

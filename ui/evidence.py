@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from core.artifact import Model
+from core.artifact import Opened
 from core.catalog import EVIDENCE
 from core.figures.evidence import erasure_curves, evidence_heatmap, largest_share
 from core.figures.labels import shorten, visible
@@ -77,7 +77,7 @@ def every_method(name: str, found: Evidence) -> None:
         )  # fmt: skip
 
 
-def trust(model: Model, reading: Reading, found: Evidence) -> None:
+def trust(model: Opened, reading: Reading, found: Evidence) -> None:
     """Whether each method is better than chance on this review, once a person asks; and all of it to take away."""
     with st.container(horizontal=True, vertical_alignment="center"):
         asked = st.button("Test the evidence", key=f"evidence_test_{model.name}", icon=":material/science:")
@@ -111,7 +111,7 @@ def worth(found: Evidence, curves: Faithfulness) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _take_away(model: Model, reading: Reading, found: Evidence, curves: Faithfulness) -> None:
+def _take_away(model: Opened, reading: Reading, found: Evidence, curves: Faithfulness) -> None:
     from core.inspection import report
 
     def as_json() -> str:

@@ -71,7 +71,7 @@ SAMPLE_NOTES = (
 def asked() -> tuple[str, str]:
     """The model, and what a head gives that is switched off."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        name = controls.one("Model", loaders.model_titles(), "heads_model")
+        name = controls.model("heads_model")
         how = st.segmented_control(
             "Switched off, a head gives",
             list(HOW),

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
 from core import curves as curves_of
 from core import runs as runs_on_disk
-from core.artifact import Model, model_folders, models_root, open_model
+from core.artifact import Opened, model_folders, models_root, open_reader
 from core.catalog import EVIDENCE, SOURCES
 from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
@@ -32,6 +33,7 @@ from core.evaluation import predictions as stored
 from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
 from core.evaluation.predictions import Predictions
+from core.hub import PREFIX, local_folder
 from core.records import Evidence, Faithfulness, Head, LengthRange, Reading
 from core.runs import Run
 from core.statistics import Difference
@@ -45,6 +47,8 @@ ANSWERED_AT_ONCE = 64
 """Reviews between two moments at which a person may stop."""
 MOST_ANSWERS = 50_000
 """Kept for a session: at least what two models answer for the largest table of a page."""
+MOST_FOREIGN = 8
+"""Models from elsewhere that a session offers."""
 MOST_KEPT = 16
 """Of each kind of evidence, kept for a session."""
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
@@ -71,7 +75,38 @@ def model_titles() -> dict[str, str]:
 
 def model_title(name: str) -> str:
     """What to call one model; its name if it has gone meanwhile."""
-    return model_titles().get(name, name)
+    return reader_titles().get(name, name)
+
+
+def reader_titles() -> dict[str, str]:
+    """The same, and classifiers from elsewhere that this session has taken in: called as their folder, in full where another
+    is called so, too."""
+    own, foreign = model_titles(), st.session_state.get("foreign_models", ())
+    short = {name: name if name.startswith(PREFIX) else Path(name).name or name for name in foreign}
+    times = Counter([*own.values(), *short.values()])
+    return own | {name: title if times[title] == 1 else name for name, title in short.items()}
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a name is that of a classifier from elsewhere: a whole path, or one of the hub. No model's name is like that."""
+    return name.startswith(("/", PREFIX))
+
+
+def take_in(named: str) -> str:
+    """The name by which this session offers a classifier from elsewhere, which a person has named; it is opened.
+
+    ValueError as from `core.artifact.open_reader`. The ones that were taken in first go when there are many.
+    """
+    name = named if named.startswith(PREFIX) else str(Path(named).absolute())
+    try:
+        model(name)
+    except OSError as error:
+        raise ValueError(f"{name}: it cannot be read ({error.strerror}); name another folder") from error
+    offered = st.session_state.setdefault("foreign_models", [])
+    if name not in offered:
+        offered.append(name)
+        del offered[:-MOST_FOREIGN]
+    return name
 
 
 def runs() -> list[Run]:
@@ -91,10 +126,11 @@ def curves(run: Run) -> dict[str, Curve]:
     return _curves(run, str(events), events.stat().st_size if events.is_file() else 0)
 
 
-def model(name: str) -> Model:
+def model(name: str) -> Opened:
     """The model of that name, in evaluation mode; ValueError if its folder is missing or damaged."""
     folder = _folder(name)
-    return _open(folder, _changed(folder))
+    opened: Any = _open(folder, _changed(folder))
+    return replace(opened, name=name) if is_foreign(name) else opened
 
 
 def reading(name: str, text: str, windows: bool) -> Reading:
@@ -330,15 +366,23 @@ def _digest(text: str) -> bytes:
 
 
 def _folder(name: str) -> str:
+    if is_foreign(name):
+        return _foreign_folder(name)
     folders = model_folders()
     if name not in folders:
         raise ValueError(f"there is no model {name!r}; choose one of {', '.join(folders)}")
     return str(folders[name])
 
 
+@st.cache_data(max_entries=32, ttl=3600, show_spinner="Looking for the model…")
+def _foreign_folder(name: str) -> str:
+    with _opening:
+        return str(local_folder(Path(name)))
+
+
 def _changed(folder: str) -> int:
     """When a file of the folder was last written, so that a model trained anew is opened anew; 0 if it is gone meanwhile."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         return max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
     return 0
 
@@ -373,12 +417,12 @@ def _sample(data: DataConfig, seed: int, vocab_size: int) -> Sample:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _open(folder: str, changed: int) -> Model:
+def _open(folder: str, changed: int) -> Opened:
     with _opening:  # two threads must not import torch and transformers at once
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # which would write to the server's log at each model
-        return open_model(Path(folder))
+        return open_reader(Path(folder))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the review…")

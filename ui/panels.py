@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.artifact import Model
+from core.artifact import Model, Opened
 from core.figures.attention import attention_heatmap, thumbnail
 from core.figures.labels import percent, shorten, visible
 from core.records import Prediction, Reading
@@ -18,7 +18,10 @@ from ui import loaders, markdown
 from ui.review_text import Unit, as_html, units
 from ui.view import EVEN, View, head_name
 
-KINDS = {"encoder": "Transformer", "bilstm": "BiLSTM", "linear": "Linear model"}
+KINDS = {
+    "encoder": "Transformer", "bilstm": "BiLSTM", "linear": "Linear model",
+    "bert": "BERT", "distilbert": "DistilBERT", "roberta": "RoBERTa", "modernbert": "ModernBERT",
+}  # fmt: skip
 MOST_CLASSES = 6
 """Probabilities shown; of more classes the most probable."""
 BESIDE = 32
@@ -63,7 +66,7 @@ def chart(figure: go.Figure, key: str, alt: str) -> None:
     st.plotly_chart(figure, key=key, config=tools, alt=alt)
 
 
-def answer(model: Model, reading: Reading) -> None:
+def answer(model: Opened, reading: Reading) -> None:
     """Class, probability and margin, and how much of the review they rest on."""
     st.html(_answer(f"{KINDS[model.kind]} · {loaders.model_title(model.name)}", reading.prediction))
     st.markdown(coverage(reading))
