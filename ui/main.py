@@ -18,7 +18,7 @@ INSPECT = st.Page(
 EVIDENCE = st.Page(
     "../pages/evidence.py",
     title="Evidence",
-    icon=":material/fact_check:",
+    icon=":material/format_ink_highlighter:",
     help="Which words does an answer rest on, and can that be trusted?",
 )
 HEADS = st.Page(

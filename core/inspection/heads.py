@@ -54,8 +54,8 @@ class Importance:
     def differences(self) -> list[Difference]:
         """How much better the model is without each head, layer by layer: McNemar's p, by Holm for all heads together."""
         rows = self.answers_without.reshape(-1, self.n)
-        corrected = statistics.holm([statistics.mcnemar(self.answers == self.labels, row == self.labels) for row in rows])
-        found = [statistics.difference(self.labels, self.answers, row, self.n_classes, statistics.accuracy) for row in rows]
+        found = [statistics.accuracy_gain(self.labels, self.answers, row, self.n_classes) for row in rows]
+        corrected = statistics.holm([one.p for one in found])
         return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
 

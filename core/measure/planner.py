@@ -110,7 +110,7 @@ def _backends(config: RunConfig, device: str) -> tuple[str, ...]:
         return (config.training.backend,)
     if config.model.mistake in MISTAKES_OF_ATTENTION:
         return ("eager",)
-    return ("eager", "sdpa") if device == "cpu" else ("sdpa",)
+    return ("eager", "sdpa") if device == "cpu" else ("varlen", "sdpa")
 
 
 def _fits(config: RunConfig, memory_bytes: int, mean_length: float | None) -> bool:

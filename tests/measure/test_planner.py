@@ -33,7 +33,7 @@ def test_the_largest_batch_fits_and_one_more_does_not(cell):
 
 def test_no_batch_fits_nothing_and_none_is_known_of_an_unknown_kernel(cell):
     assert largest_batch(cell(what="step"), 1000) == 0
-    assert largest_batch(cell(backend="flex", what="forward"), 10**9) is None
+    assert largest_batch(cell(backend="cudnn", device="cuda", what="forward"), 10**9) is None
 
 
 def test_the_rule_of_thumb_is_article_c_s():
@@ -108,14 +108,14 @@ def test_a_bilstm_is_planned_on_a_cpu_and_a_kernel_that_is_not_understood_nowher
     found = plan(config, GIB // 8)
     assert found is not None and not found.fits
     assert plan(on_gpu(bilstm()), GIB) is None
-    assert plan(on_gpu(encoder_small(), backend="flex"), GIB) is None
+    assert plan(on_gpu(encoder_small(), backend="cudnn"), GIB) is None
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_planned(name):
+def test_every_preset_of_a_network_is_planned(name):
     config = PRESETS[name]()
     found = plan(replace(config, training=replace(config.training, device="cpu")), 10**15)
-    assert found is not None and found.fits
+    assert found is None if config.model.kind == "linear" else found is not None and found.fits
 
 
 def test_a_wider_network_needs_what_its_embedding_takes():
