@@ -61,7 +61,7 @@ def tick(app: AppTest, place: int) -> AppTest:
 def test_an_empty_page_invites(score):
     assert not score.exception
     assert "Nothing to score yet" in said(score)
-    assert [button.label for button in score.button] == []
+    assert [button.label for button in score.button] == ["Open"]
 
 
 def test_pasted_reviews_are_counted_and_scored_as_alone(score, model_root):
