@@ -214,7 +214,8 @@ def cards(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along) 
     st.dataframe(memory.cards(config, chosen), hide_index=True, key="memory_card_table")
     st.caption(
         "All predicted, none measured there; a card's memory is its datasheet's. The counts were held against measurements on "
-        "a CPU, and leave out what a driver and a kernel's workspace take. Time on a card is not predicted: measure it there."
+        "a CPU; what kernels work in on a GPU is counted from PyTorch's sources, and what a driver takes is left out. Time on "
+        "a card is not predicted: measure it there."
     )
 
 
