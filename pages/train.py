@@ -26,3 +26,4 @@ with panels.refusals():
         training.start(base, source, config)
         planning.before(config, f"train_{base.id}")
         training.expectation(config)
+        training.costs(reviews)

@@ -2,11 +2,12 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
 from core import runs
@@ -19,7 +20,7 @@ from core.presets import PRESETS, flags, preset
 from core.records import EpochFinished, Failed
 from core.runs import Run
 from core.training.divergence import HIGH_LR, described, diverged, explained, remedy
-from ui import controls, launching, loaders, markdown, planning, tables
+from ui import compare, controls, launching, loaders, markdown, planning, tables
 
 if TYPE_CHECKING:
     from core.training.estimate import Estimate
@@ -193,6 +194,26 @@ def expectation(config: RunConfig) -> None:
         "One layer and two of this very network were just tried on this machine; the rest is arithmetic. Starting and "
         "tokenising take some seconds more, Python and its libraries about 1 GiB."
     )
+
+
+def costs(reviews: DataConfig) -> None:
+    """What each preset takes here on these reviews, tried one after the other once a person wants to know."""
+    if not st.toggle("What does each preset cost here?", key="train_costs", bind="query-params"):
+        return
+    place, rows = st.empty(), []
+    for name in PRESETS:
+        base = preset(name)
+        rows.append({"preset": name} | _cost(replace(base, reviews=replace(reviews, limit=base.reviews.limit))))
+        place.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def _cost(config: RunConfig) -> dict[str, str]:
+    try:
+        found = loaders.estimate(config)
+    except ValueError as error:
+        return {"time": compare.NO_VALUE, "memory": compare.NO_VALUE, "parameters": str(error)}
+    memory = f"{found.memory_bytes / 2**20:,.0f} MiB"
+    return {"time": f"about {duration(found.seconds)}", "memory": memory, "parameters": f"{found.n_parameters:,}"}
 
 
 def _expected_of_fits(found: "Estimate") -> None:

@@ -472,3 +472,19 @@ def test_widgets_left_alone_are_the_preset(name):
 def test_more_steps_than_a_browser_can_count_are_drawn_without_a_slider(form, root):
     made(root, "a", STARTED, replace(step(7), total_steps=10**18))
     assert not looking_at(form, "a").slider
+
+
+def test_what_each_preset_costs_is_told_when_asked(form, monkeypatch):
+    def estimate(config):
+        if config.model.kind == "bilstm":
+            raise ValueError("a reason")
+        return replace(ESTIMATE, n_parameters=config.model.vocab_size)
+
+    assert not form.dataframe
+    monkeypatch.setattr("ui.loaders.estimate", estimate)
+    form.toggle(key="train_costs").set_value(True).run()
+    assert not form.exception
+    table = form.dataframe[-1].value.set_index("preset")
+    assert list(table.index) == list(PRESETS)
+    assert tuple(table.loc["tiny"]) == ("about 2 min", "50 MiB", "4,000")
+    assert tuple(table.loc["bilstm"]) == ("n/a", "n/a", "a reason")
