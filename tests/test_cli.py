@@ -290,6 +290,9 @@ def test_training_never_writes_into_a_folder_that_is_a_model(capsys, models, tab
 def _changed(name: str) -> RunConfig:
     """A preset with every knob turned, as far as one can be turned without asking for another kind of network."""
     base = preset(name)
+    if base.model.kind == "linear":
+        model = {"max_len": 77, "truncation": "head+tail", "vocab_size": 123, "longest_run": 3, "c_values": (0.5, 2.0)}
+        return replace(base, model=replace(base.model, **model), training=replace(base.training, seed=7))
     model = {"max_len": 77, "token_dropout": 0.05, "truncation": "head+tail", "vocab_size": 123}
     if base.model.kind == "encoder":
         model |= {"residual": False, "embedding_scale": not base.model.embedding_scale, "norm": "pre", "positional": "none"}

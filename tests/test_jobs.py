@@ -502,7 +502,7 @@ def test_a_training_that_is_stopped_keeps_its_best_weights(tmp_path, table, monk
     monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
     knobs = "--vocab-size 100 --d-model 8 --n-heads 2 --n-layers 1 --d-ff 8 --max-len 8 --device cpu --precision float32"
-    folder = runs.new_folder()
+    folder = runs.runs_root() / run_folder.new_id()
     jobs.launch(["train", "--preset", "tiny", "--data", str(table), "--epochs", "9000", *knobs.split()], folder)
     try:
         eventually(lambda: any(isinstance(event, EpochFinished) for event in events(folder)), timeout_s=60)

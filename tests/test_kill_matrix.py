@@ -105,7 +105,7 @@ def test_a_training_that_meets_every_accident_is_the_training_that_met_none(root
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_EVENTS", 0.0)
     expected = []
     train(config, tmp_path / "whole", expected.append, ["train"])
-    folder = runs.new_folder()
+    folder = runs.runs_root() / run_folder.new_id()
     monkeypatch.setenv("ACCIDENT", "signal SIGKILL 23")
     jobs.launch(["train", *flags("tiny", config)], folder)
     assert is_over(folder) == "interrupted"  # by kill -9, before the step was stored

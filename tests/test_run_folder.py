@@ -10,9 +10,11 @@ import pytest
 
 from core import run_folder
 from core.records import (
+    BackendMeasured,
     Cancelled,
     Ceilings,
     CellMeasured,
+    ClaimMeasured,
     EpochFinished,
     ExperimentStarted,
     Failed,
@@ -128,6 +130,9 @@ def test_every_kind_of_event_is_read_as_it_was_written(tmp_path):
         Failed(reason="x", kind="disk"), ExperimentStarted(device="cpu", precision="float32", backend=None),
         MemberStarted(ablation="base", seed=0, run="a/members/b"),
         MemberFinished(ablation="base", seed=0, fingerprint="b", run="a/members/b", accuracy=0.8, n=9),
+        ClaimMeasured(claim="c", names=["a", "b", "c"], values=["x", 1.5, None], hardware="h", date="2026-11-30"),
+        BackendMeasured(backend="sdpa", n=2, largest_difference=1e-7, changed=0, median_s=1.0, spread_s=0.5, others=None,
+                        peak_bytes=3, kernel="k", hardware="h", why_not=None),
     ]  # fmt: skip
     assert {type(event) for event in said} == set(run_folder.EVENTS.values())
     for event in said:

@@ -177,7 +177,7 @@ def _infinite(output):
         dict(schedule="constant"),
         dict(schedule="inverse-sqrt"),
         dict(warmup_ratio=0.5),
-        dict(lr=0.02),
+        dict(lr=0.005),
         dict(batch_size=2),
         dict(epochs=3),
         dict(seed=1),
