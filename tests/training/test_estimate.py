@@ -115,7 +115,8 @@ def test_a_network_of_a_thousand_layers_is_counted_from_two():
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_small_enough_to_be_tried(name, monkeypatch):
     monkeypatch.setattr(estimates, "_costs", lambda *_: np.ones(4))
-    estimate(preset(name), replace(REVIEWS, tokens=np.array([600, 2000])))
+    found = estimate(preset(name), replace(REVIEWS, tokens=np.array([600, 2000])))
+    assert found.seconds > 0 and found.memory_bytes > 0 and found.steps > 0
 
 
 def test_what_was_tried_is_freed():
