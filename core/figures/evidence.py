@@ -1,5 +1,7 @@
 """Evidence about one review as figures: word by word, and what it is worth."""
 
+from collections.abc import Iterable, Mapping, Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
@@ -11,9 +13,8 @@ from core.figures.labels import literal, shorten, visible
 from core.records import Evidence, Faithfulness
 
 
-def word_labels(found: Evidence) -> list[str]:
+def word_labels(pieces: Iterable[str]) -> list[str]:
     """One label for each word, unique even where words repeat: its number, counted from 1, and its characters."""
-    pieces = (found.text[slice(*word.span)] for word in found.words)
     return [f"{place} {literal(shorten(visible(piece)))}" for place, piece in enumerate(pieces, 1)]
 
 
@@ -24,16 +25,30 @@ def largest_share(found: Evidence) -> float:
 
 def evidence_heatmap(found: Evidence) -> go.Figure:
     """A row for each method, a column for each word: its share of what the method finds, from against the class to for it."""
-    limit = largest_share(found) or 1.0
     rows = {EVIDENCE[name].title: _shares(found, name) for name in found.found}
+    words = [found.text[slice(*word.span)] for word in found.words]
+    return word_heatmap(rows, words, largest_share(found), f"share; above 0 for {_named(found.prediction.label)}", "%{z:.1%}")
+
+
+def contrast_heatmap(words: Sequence[str], rows: Mapping[str, Float[np.ndarray, "P"]], label: str) -> go.Figure:
+    """A column for each word of two texts, or of one through two models, a row for what it is worth in either and one for
+    how these differ, in nats for `label`; gaps where a text lacks it. All rows share one scale, and 0 has no colour."""
+    limit = max((float(np.nanmax(np.abs(values), initial=0)) for values in rows.values()), default=0.0)
+    return word_heatmap(rows, words, limit, f"nats; above 0 for {_named(label)}", "%{z:+.3f} nats")
+
+
+def word_heatmap(
+    rows: Mapping[str, Float[np.ndarray, "P"]], words: Sequence[str], limit: float, title: str, value: str
+) -> go.Figure:
+    """Numbers of words, a row by each name, on a diverging scale from -limit to limit; `value` is how Plotly writes one."""
+    limit = limit or 1.0
     heatmap = go.Heatmap(
-        z=np.array(list(rows.values()), dtype=np.float32), x=word_labels(found), y=list(rows),
+        z=np.array(list(rows.values()), dtype=np.float32), x=word_labels(words), y=[literal(name) for name in rows],
         zmin=-limit, zmax=limit, colorscale=DIVERGING, hoverongaps=False,
         colorbar=dict(
-            orientation="h", y=1, yanchor="bottom", thickness=8, nticks=5,
-            title=dict(text=f"share; above 0 for {literal(shorten(found.prediction.label))}", side="top"),
+            orientation="h", y=1, yanchor="bottom", thickness=8, nticks=5, title=dict(text=title, side="top"),
         ),
-        hovertemplate="%{x}<br>%{y}: %{z:.1%}<extra></extra>",
+        hovertemplate=f"%{{x}}<br>%{{y}}: {value}<extra></extra>",
     )  # fmt: skip
     axis = dict(type="category", nticks=24, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
     figure = go.Figure(heatmap)
@@ -53,8 +68,12 @@ def erasure_curves(found: Faithfulness, label: str, *, insertion: bool = False) 
         figure.add_trace(_curve(number, EVIDENCE[name].title, shares, curve[::-1] if insertion else curve))
     what = "put back" if insertion else "cut out" if found.removed else "masked"
     figure.update_xaxes(title=f"words {what}, strongest first", tickformat=".0%", range=[-0.02, 1.02])
-    figure.update_yaxes(title=f"probability of {literal(shorten(label))}", tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_yaxes(title=f"probability of {_named(label)}", tickformat=".0%", range=[-0.02, 1.02])
     return framed(figure, 420)
+
+
+def _named(label: str) -> str:
+    return literal(shorten(label))
 
 
 def _shares(found: Evidence, name: str) -> Float[np.ndarray, "W"]:

@@ -1,9 +1,12 @@
-"""What the log-odds of the predicted class lose when a word is hidden."""
+"""What the log-odds of a class lose when a word is hidden."""
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
-from core.inspection.subject import Subject
+from core.artifact import Reader
+from core.inspection.edits import Weighed
+from core.inspection.subject import Subject, log_odds, subject
 
 MOST_VARIANTS = 512
 """Of a review, each of which is read whole."""
@@ -21,3 +24,13 @@ def occluded(subject: Subject) -> tuple[Float[np.ndarray, "W"], int]:
     for group, odds in zip(groups, without, strict=True):
         values[group] = (whole - odds) / len(group)
     return values, together
+
+
+def weighed(model: Reader, text: str, label: str | None = None) -> Weighed:
+    """The text and what each of its words speaks for a class, by default the predicted one. ValueError as from `subject`."""
+    asked = subject(model, text, label)
+    answer, (values, together) = asked.reading.prediction, occluded(asked)
+    return Weighed(
+        text=text, prediction=answer, label=asked.label, words=asked.words, values=values, together=together,
+        log_odds=float(log_odds(torch.tensor([answer.logits]), asked.target)),
+    )  # fmt: skip

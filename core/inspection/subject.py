@@ -33,11 +33,13 @@ class Subject:
     words: tuple[Word, ...]
     word_of: Int[np.ndarray, "T"]
     """Index of each token's word; `core.inspection.words.ADDED` for a token that nobody typed."""
+    label: str
+    """The class that signs are towards."""
 
     @property
     def target(self) -> int:
-        """The predicted class."""
-        return self.model.label_names.index(self.reading.prediction.label)
+        """The number of that class."""
+        return self.model.label_names.index(self.label)
 
     @property
     def read(self) -> Int[np.ndarray, "n_read"]:
@@ -60,7 +62,7 @@ class Subject:
         return score(self.model.network, reviews, **asked)
 
     def log_odds(self, reviews: Sequence[Int[np.ndarray, "_"]], **asked: Any) -> Float[np.ndarray, "n"]:
-        """The same as `log_odds` of the predicted class."""
+        """The same as `log_odds` of the class that signs are towards."""
         return log_odds(torch.from_numpy(self.logits(reviews, **asked)), self.target).numpy()
 
     def to_words(self, values: Float[np.ndarray, "T"]) -> Float[np.ndarray, "W"]:
@@ -68,11 +70,19 @@ class Subject:
         return to_words(values, self.word_of, len(self.words))
 
 
-def subject(model: Reader, text: str) -> Subject:
-    """The text as the model reads it. ValueError as from `core.inspection.reading.read`."""
+def subject(model: Reader, text: str, label: str | None = None) -> Subject:
+    """The text as the model reads it, with signs towards a class, by default the predicted one.
+
+    ValueError as from `core.inspection.reading.read`, and if the model does not know the class.
+    """
+    if label is not None and label not in model.label_names:
+        raise ValueError(f"{model.name} knows no class {label!r}, only {', '.join(model.label_names)}; choose models of the same")
     reading, encoded = read(model, text), encode_typed(model, text)
     found, word_of = words(text, encoded.spans, reading.windows[0])
-    return Subject(model=model, reading=reading, ids=model.cut.ids(encoded.ids), words=found, word_of=word_of)
+    return Subject(
+        model=model, reading=reading, ids=model.cut.ids(encoded.ids), words=found, word_of=word_of,
+        label=reading.prediction.label if label is None else label,
+    )  # fmt: skip
 
 
 def log_odds(logits: Float[Tensor, "n C"], target: int) -> Float[Tensor, "n"]:

@@ -3,7 +3,7 @@ import pytest
 
 from core.catalog import EVIDENCE
 from core.figures.colors import DIVERGING, SEQUENTIAL, ink
-from core.figures.evidence import erasure_curves, evidence_heatmap, largest_share, word_labels
+from core.figures.evidence import contrast_heatmap, erasure_curves, evidence_heatmap, largest_share, word_labels
 from core.records import Attribution, Evidence, Faithfulness, Prediction, Word
 
 TEXT = "<b>a</b> $x$ a"
@@ -37,7 +37,7 @@ def test_a_row_for_each_method_on_one_scale():
 
 
 def test_words_are_unique_and_never_markup():
-    labels = word_labels(evidence())
+    labels = word_labels(TEXT[slice(*span)] for span in SPANS)
     assert labels == ["1 &lt;", "2 b", "3 a", "4 &#36;", "5 x", "6 a"]
     figure = evidence_heatmap(evidence(attention=[1, 0, 0, 0, 0, 0]))
     assert "<b>" not in figure.to_json() and "<i>" not in figure.to_json()
@@ -47,6 +47,22 @@ def test_words_are_unique_and_never_markup():
 def test_evidence_of_nothing_is_drawn_as_nothing():
     (heatmap,) = evidence_heatmap(evidence(gradient=[0.0] * 6)).data
     assert (heatmap.zmin, heatmap.zmax) == (-1, 1) and not heatmap.z[0][:5].any()
+
+
+def test_a_contrast_is_on_one_scale_around_nothing():
+    rows = {"<b>": np.array([1.0, -3.0, np.nan]), "second": np.array([1.0, np.nan, np.nan]), "less": np.array([0, 3.0, np.nan])}
+    figure = contrast_heatmap(["a", "<b>", "a"], rows, "<i>up</i>")
+    (heatmap,) = figure.data
+    np.testing.assert_array_equal(heatmap.z, list(rows.values()))
+    assert (heatmap.zmin, heatmap.zmax) == (-3, 3) and heatmap.colorscale == tuple(map(tuple, DIVERGING))
+    assert heatmap.x == ("1 a", "2 &lt;b&gt;", "3 a") and heatmap.y == ("&lt;b&gt;", "second", "less")
+    assert "<i>" not in figure.to_json() and "<b>" not in figure.to_json()
+
+
+def test_a_contrast_of_what_nobody_read_is_drawn():
+    gaps = {name: np.array([np.nan]) for name in ("first", "second", "difference")}
+    (heatmap,) = contrast_heatmap(["a"], gaps, "up").data
+    assert (heatmap.zmin, heatmap.zmax) == (-1, 1) and np.isnan(heatmap.z).all()
 
 
 def test_the_middle_of_the_colours_is_nothing_and_the_ends_are_equally_strong():
