@@ -57,6 +57,24 @@ def share(k: int, n: int) -> Estimate | None:
     return Estimate(value=k / n, low=low, high=high)
 
 
+def apart(base: tuple[int, int], variant: tuple[int, int]) -> Difference:
+    """How much larger the share of `variant` is than that of `base`, each so many of so many other reviews.
+
+    The interval is Newcombe's hybrid of two Wilson intervals (1998, method 10), p that of Pearson's chi-squared test (1900), by
+    which both have one share. ValueError where either is of no review.
+    """
+    (before, n_before), (after, n_after) = base, variant
+    if not n_before or not n_after:
+        raise ValueError(f"got shares of {n_before} and {n_after} reviews, expected at least one in each")
+    from scipy.stats import chi2_contingency
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    low, high = confint_proportions_2indep(after, n_after, before, n_before, method="newcomb")
+    table, n = [[before, n_before - before], [after, n_after - after]], n_before + n_after
+    p = chi2_contingency(table, correction=False).pvalue if 0 < before + after < n else 1.0  # it knows no empty column
+    return Difference(value=after / n_after - before / n_before, low=float(low), high=float(high), p=float(p), n=n)
+
+
 def mcnemar(base: Bool[np.ndarray, "n"], variant: Bool[np.ndarray, "n"]) -> float:
     """The exact p of two classifiers that were right and wrong on the same reviews (McNemar 1947).
 

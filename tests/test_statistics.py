@@ -3,15 +3,17 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, ttest_1samp, ttest_rel
+from scipy.stats import bootstrap, chi2, ttest_1samp, ttest_rel
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.proportion import test_proportions_2indep as score_test
 
 from core.records import Estimate
 from core.statistics import (
     Difference,
     accuracy,
+    apart,
     difference,
     estimate,
     f1,
@@ -52,6 +54,34 @@ def test_wilson_mirrors_failures_and_holds_the_share(successes, n):
 def test_nothing_observed_says_nothing():
     with pytest.raises(ValueError, match="got no observation, expected at least one"):
         wilson(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("variant", "base", "low", "high"),
+    [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090), ((5, 56), (0, 29), -0.0381, 0.1926)],
+)
+def test_shares_of_other_reviews_differ_as_newcombe_has_it(variant, base, low, high):
+    """Newcombe 1998, table II, method 10."""
+    found = apart(base, variant)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+    assert found.value == variant[0] / variant[1] - base[0] / base[1] and found.n == variant[1] + base[1]
+    turned = apart(variant, base)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
+    assert turned.p == pytest.approx(found.p)
+
+
+def test_the_chance_of_shares_of_other_reviews_is_that_of_one_share_for_both():
+    """Miettinen and Nurminen's score statistic is Pearson's by (N - 1) / N."""
+    score = score_test(255, 300, 180, 200, method="score").statistic
+    assert apart((180, 200), (255, 300)).p == pytest.approx(chi2.sf(score**2 * 500 / 499, 1))
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_shares_that_do_not_vary_do_not_differ(k):
+    found = apart((200 * k, 200), (300 * k, 300))
+    assert found.value == 0 and found.p == 1 and found.low < 0 < found.high and not found.is_shown
+    with pytest.raises(ValueError, match="got shares of 0 and 300 reviews, expected at least one in each"):
+        apart((0, 0), (0, 300))
 
 
 def right(n11: int, n10: int, n01: int, n00: int) -> tuple[np.ndarray, np.ndarray]:

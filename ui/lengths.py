@@ -9,15 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.evaluation.lengths import ARTICLE_EDGES, holm, quantile_edges, reading_limit, typed_edges
+from core import statistics
+from core.evaluation.lengths import ARTICLE_EDGES, ENOUGH, Ends, ends, holm, quantile_edges, reading_limit, typed_edges
 from core.figures.lengths import FIGURES, Figure, Gains, Series, by_length, difference_by_length
 from core.records import LengthRange
 from core.statistics import Difference, verdict
 from ui import answer_table, compare, controls, export, loaders, markdown, panels
 
 NO_DATA = "no data"
-ENOUGH = 100
-"""Reviews in a range from which a sentence is made: with fewer an interval is ten points wide and more."""
 SHORT = "rotten-tomatoes"
 """Reviews of one sentence, of which IMDB has next to none."""
 SHORT_HELP = (
@@ -27,13 +26,14 @@ SHORT_HELP = (
 ARTICLE, QUANTILES, OWN = "as in the articles", "equally many reviews", "your own"
 KINDS = (ARTICLE, QUANTILES, OWN)
 NOTES = (
-    "Test reviews, which no model was trained or chosen on; hollow signs stand for one-sentence reviews, another data set. "
-    "Words are those of the typed text before it is cut to what a model reads. Intervals are at 95%: Wilson's for an "
-    "accuracy, by the bootstrap for an F1; that two of them overlap settles nothing between models that read the same "
-    "reviews, and so each range is compared review by review (McNemar's exact test, Holm's correction for all ranges "
-    "together; intervals by a paired bootstrap, uncorrected). There, hollow is what may be chance. The calibration error is "
-    "the mean distance of confidence and accuracy over ten bins of confidence of equal width; the bar beside it is what "
-    "chance alone makes of one. A range without reviews has no figure."
+    "Test reviews, on which no model was trained or chosen; hollow markers are one-sentence reviews, another data set. Words "
+    "are counted in the text as typed, before it is cut to what a model reads. Intervals are at 95%: Wilson's for an accuracy, "
+    "by the bootstrap for an F1. Models that read the same reviews are compared review by review in each range (McNemar's "
+    "exact test, Holm's correction over all ranges; intervals by a paired bootstrap, uncorrected), and there a hollow marker "
+    "is a difference that may be chance. The longest reviews and the shortest are different ones: their accuracies are "
+    "compared by Pearson's test, with Holm's correction over the models, and Newcombe's interval. The calibration error is the "
+    "mean distance between confidence and accuracy over ten bins of confidence of equal width; the bar beside it shows how "
+    "much of it chance alone would make. A range without reviews has no figure."
 )
 COLUMNS = panels.PERCENT | {
     "n": st.column_config.NumberColumn(format="%,d"),
@@ -230,31 +230,31 @@ def downloads(found: Sequence[Measured], baseline: str, figure: Figure, charts: 
 def findings(found: Sequence[Measured], baseline: str) -> list[str]:
     """How accuracy changes with length, and in which ranges a model differs from the baseline by more than chance."""
     several = sum(gain is not None for one in found for gain in one.gains or ())
-    return [finding(one.title, one.rows) for one in found if one.of == "test"] + [
+    return changes({one.title: ends(one.rows) for one in found if one.of == "test"}) + [
         verdicts(one.title, loaders.model_title(baseline), [row.name for row in one.rows], one.gains, several)
         for one in found
         if one.gains is not None
     ]
 
 
-def finding(model: str, rows: Sequence[LengthRange]) -> str:
-    """How accuracy on the longest reviews compares with that on the shortest, and whether the intervals tell them apart."""
-    enough = [(row, row.accuracy) for row in rows if row.accuracy is not None and row.n >= ENOUGH]
-    if len(enough) < 2:
-        return f"{model}: fewer than two ranges hold {ENOUGH} test reviews, too few to compare."
-    (short, before), (long, after) = enough[0], enough[-1]
-    apart = after.high < before.low or before.high < after.low
-    return (
-        f"{model}: {before.value:.1%} at {short.name} words (n = {short.n:,}) and {after.value:.1%} at {long.name} "
-        f"(n = {long.n:,}), {_change(100 * (after.value - before.value))}; the intervals "
-        + ("do not overlap, so length matters here." if apart else "overlap, which shows no difference.")
+def changes(found: Mapping[str, Ends | None]) -> list[str]:
+    """Whether each model is better or worse on the longest reviews than on the shortest, or that too few tell."""
+    known = [of.gain.p for of in found.values() if of is not None]
+    corrected = iter(statistics.holm(known))
+    return [
+        f"{model}: fewer than two ranges hold {ENOUGH} test reviews, too few to compare."
+        if of is None
+        else _change(model, replace(of, gain=replace(of.gain, p=next(corrected))), len(known))
+        for model, of in found.items()
+    ]
+
+
+def _change(model: str, found: Ends, several: int) -> str:
+    short, long = (
+        f"{row.name} words ({row.accuracy.value:.1%}, n = {row.n:,})" for row in (found.short, found.long) if row.accuracy
     )
-
-
-def _change(points: float) -> str:
-    if abs(points) < 0.05:
-        return "no change"
-    return f"{abs(points):.1f} points {'higher' if points > 0 else 'lower'}"
+    by_holm = f" (of {several}, by Holm)" if several > 1 else ""
+    return f"{model}, {long} against {short}: {verdict(found.gain)}, {compare.chance(found.gain.p)}{by_holm}."
 
 
 def verdicts(model: str, baseline: str, ranges: Sequence[str], gains: Sequence[Difference | None], several: int) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -17,6 +17,8 @@ ARTICLE_EDGES = (32, 96, 224)
 """Last length of each bucket but the last, in words."""
 MOST_EDGES = 11
 QUANTILES = 4
+ENOUGH = 100
+"""Reviews in a range from which something is said: with fewer an interval is ten points wide and more."""
 
 
 def typed_edges(text: str) -> tuple[int, ...]:
@@ -85,6 +87,25 @@ def _f1(found: Predictions) -> Estimate | None:
     if found.n_classes == 2 and not (found.labels | found.answers).any():
         return None
     return statistics.estimate(found.labels, found.answers, found.n_classes, statistics.f1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """The shortest reviews and the longest of which there are `ENOUGH`."""
+
+    short: LengthRange
+    long: LengthRange
+    gain: Difference
+    """Accuracy on the long ones minus that on the short ones; these are other reviews, so that nothing is paired."""
+
+
+def ends(found: Sequence[LengthRange]) -> Ends | None:
+    """How accuracy changes from one end of the ranges to the other; None where fewer than two hold `ENOUGH` reviews."""
+    enough = [(row, (round(row.accuracy.value * row.n), row.n)) for row in found if row.accuracy and row.n >= ENOUGH]
+    if len(enough) < 2:
+        return None
+    (short, before), (long, after) = enough[0], enough[-1]
+    return Ends(short=short, long=long, gain=statistics.apart(before, after))
 
 
 def differences(base: Predictions, variant: Predictions, edges: Sequence[int] = ARTICLE_EDGES) -> list[Difference | None]:

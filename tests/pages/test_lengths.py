@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from core.data.reviews import Reviews
+from core.evaluation.lengths import ends
 from core.records import CalibrationError, Estimate, LengthRange
 from core.statistics import Difference
 from tests import small_models
 from ui import loaders
-from ui.lengths import Measured, finding, rows, verdicts
+from ui.lengths import Measured, changes, rows, verdicts
 
 
 def one(name: str, n: int, right: float, low: float, high: float) -> LengthRange:
@@ -25,24 +26,35 @@ BETTER = Difference(value=0.02, low=0.01, high=0.03, p=0.0004, n=200)
 SAME = Difference(value=0.001, low=-0.02, high=0.02, p=0.9, n=1500)
 
 
-@pytest.mark.parametrize(
-    ("long", "said"),
-    [
-        (one("over 224", 300, 0.8, 0.75, 0.84), "10.0 points lower; the intervals do not overlap, so length matters here."),
-        (one("over 224", 300, 0.88, 0.84, 0.91), "2.0 points lower; the intervals overlap, which shows no difference."),
-        (one("over 224", 300, 0.97, 0.94, 0.98), "7.0 points higher; the intervals do not overlap, so length matters here."),
-        (one("over 224", 300, 0.9, 0.86, 0.93), "no change; the intervals overlap, which shows no difference."),
-    ],
-)
-def test_the_finding_compares_the_shortest_range_with_the_longest(long, said):
-    sentence = finding("m", [NONE, SHORT, one("97-224", 500, 0.5, 0.4, 0.6), long])
-    assert sentence.startswith("m: 90.0% at 33-96 words (n = 200) and ")
-    assert sentence.endswith(said)
+LONG = one("over 224", 300, 0.8, 0.75, 0.84)
+
+
+def test_the_longest_reviews_are_compared_with_the_shortest_by_a_test():
+    """Of 200 reviews and 300: Newcombe's interval and Pearson's p, made larger for two models by Holm."""
+    middle, same = one("97-224", 500, 0.5, 0.4, 0.6), one("over 224", 300, 0.9, 0.86, 0.93)
+    falls, stays = changes({"m": ends([NONE, SHORT, middle, LONG]), "k": ends([NONE, SHORT, middle, same])})
+    assert falls == (
+        "m, over 224 words (80.0%, n = 300) against 33-96 words (90.0%, n = 200): "
+        "10.0 points worse, 95 % between -16.0 and -3.6, n = 500, p = 0.006 (of 2, by Holm)."
+    )
+    assert stays.startswith(
+        "k, over 224 words (90.0%, n = 300) against 33-96 words (90.0%, n = 200): no difference shown: +0.0"
+    )
+    (alone,) = changes({"m": ends([SHORT, LONG])})
+    assert alone.endswith("n = 500, p = 0.003.")
+
+
+def test_overlapping_intervals_may_yet_differ():
+    """89.5 to 95.2 % and 84.6 to 89.9 % overlap, and are 5.3 points apart by more than chance."""
+    short, long = one("1-32", 400, 0.9275, 0.8977, 0.9491), one("over 32", 800, 0.875, 0.8503, 0.8961)
+    assert ends([short, long]).gain.p < 0.01
+    close = one("over 32", 400, 0.885, 0.8500, 0.9127)
+    assert close.accuracy.high > short.accuracy.low and ends([short, close]).gain.is_shown
 
 
 def test_a_range_of_few_reviews_makes_no_sentence():
     few = one("over 224", 7, 0.5, 0.2, 0.8)
-    assert finding("m", [NONE, SHORT, few]) == "m: fewer than two ranges hold 100 test reviews, too few to compare."
+    assert changes({"m": ends([NONE, SHORT, few])}) == ["m: fewer than two ranges hold 100 test reviews, too few to compare."]
 
 
 def test_a_verdict_names_the_ranges_in_which_a_difference_is_shown():
@@ -92,7 +104,9 @@ def test_the_page_shows_charts_sentences_and_table(lengths):
         "over 224<br>n = 208",
     ]
     assert [trace["name"] for trace in gains["data"]] == names[1:4]
-    assert "imdb-encoder: 100.0% at 97-224" in said(lengths) and "length matters here" in said(lengths)
+    assert "imdb-encoder, over 224 words (33.7%, n = 208) against 97-224 words (100.0%, n = 128): 66.3 points worse" in said(
+        lengths
+    )
     assert "cls against imdb-encoder: no difference shown in any range, the smallest p = 1.000 (of 9, by Holm)." in said(
         lengths
     )
