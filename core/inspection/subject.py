@@ -76,7 +76,9 @@ def subject(model: Reader, text: str, label: str | None = None) -> Subject:
     ValueError as from `core.inspection.reading.read`, and if the model does not know the class.
     """
     if label is not None and label not in model.label_names:
-        raise ValueError(f"{model.name} knows no class {label!r}, only {', '.join(model.label_names)}; choose models of the same")
+        raise ValueError(
+            f"{model.name} knows no class {label!r}, only {', '.join(model.label_names)}; choose models of the same"
+        )
     reading, encoded = read(model, text), encode_typed(model, text)
     found, word_of = words(text, encoded.spans, reading.windows[0])
     return Subject(
