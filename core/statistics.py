@@ -71,7 +71,7 @@ def apart(base: tuple[int, int], variant: tuple[int, int]) -> Difference:
 
     low, high = confint_proportions_2indep(after, n_after, before, n_before, method="newcomb")
     table, n = [[before, n_before - before], [after, n_after - after]], n_before + n_after
-    p = chi2_contingency(table, correction=False).pvalue if 0 < before + after < n else 1.0  # it knows no empty column
+    p = chi2_contingency(table, correction=False)[1] if 0 < before + after < n else 1.0  # it knows no empty column
     return Difference(value=after / n_after - before / n_before, low=float(low), high=float(high), p=float(p), n=n)
 
 
