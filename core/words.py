@@ -6,6 +6,7 @@ Chinese and Japanese characters count one by one, as do those of Thai and its li
 import functools
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import pairwise
 
 import regex
 
@@ -14,6 +15,8 @@ _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}ーｰ"  # Unicode gives the long vowel 
 _CHARACTER = regex.compile(rf"[{_CJK}]\p{{M}}*|[^{_CJK}]+")
 _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
 _BREAK_TAG = regex.compile(r"<br\s*/?>", regex.IGNORECASE)
+_CLOSING = r"[\p{Pe}\p{Pf}\"']*"
+_SENTENCE_END = regex.compile(rf"(?:[.!?…؟۔।]+{_CLOSING}(?=\s+[^\s\p{{Ll}}])|[。！？｡]+{_CLOSING}|\n|(?i:<br\s*/?>))\s*")
 
 
 @functools.lru_cache(maxsize=8)
@@ -32,6 +35,23 @@ def word_spans(text: str) -> tuple[tuple[int, int], ...]:
 def count_words(text: str) -> int:
     """Number of words of a text."""
     return len(word_spans(text))
+
+
+def sentence_spans(text: str, most_words: int) -> tuple[tuple[int, int], ...]:
+    """Start and end of each sentence in `text`; together they are all of it.
+
+    A sentence ends with its signs, a line or `<br />`; a full stop before a small letter ends none (UAX 29). One after an
+    abbreviation, which only a dictionary could tell, does. A sentence of more than `most_words` words counts as several of so many.
+    """
+    words, edges = (
+        [start for start, _ in word_spans(text)],
+        [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)],
+    )
+    starts: list[int] = []
+    for start, end in pairwise(edges):
+        inside = words[bisect_left(words, start) : bisect_left(words, end)]
+        starts += [start, *inside[most_words::most_words]] if start < end else []
+    return tuple(pairwise([*starts, len(text)]))
 
 
 def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.artifact import Model
-from ui import controls, loaders, panels
+from ui import controls, loaders, maps, panels
 
 st.markdown(
     "Type a film review: each model says what it makes of it, and its words are shaded by the attention they receive.  \n"
@@ -33,4 +33,4 @@ for name in names:
         views.append(controls.view(model, reading))
         panels.words(views[-1])
 for view in views:
-    panels.heads(view)
+    maps.show(view)

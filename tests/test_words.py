@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.words import count_words, joined, word_spans, words_read
+from core.words import count_words, joined, sentence_spans, word_spans, words_read
 
 
 def words(text):
@@ -64,3 +64,27 @@ def test_spans_that_overlap_or_meet_are_joined():
     assert joined(spans) == [(0, 3), (3, 4), (4, 6)]
     assert joined(spans, touching=True) == [(0, 6)]
     assert joined(()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n", [" \n"]),
+        ('Good. "Really?" Yes... no, 3.5 of 5! e.g. this', ["Good. ", '"Really?" ', "Yes... no, 3.5 of 5! e.g. this"]),
+        ("a<br /><br>b\n\nc", ["a<br />", "<br>", "b\n\n", "c"]),
+        ("太棒了。剧情“紧凑！”好", ["太棒了。", "剧情“紧凑！”", "好"]),
+        ("رائع؟ نعم", ["رائع؟ ", "نعم"]),
+        ("one two three four five", ["one two three ", "four five"]),
+    ],
+)
+def test_sentences_by_hand(text, expected):
+    assert [text[start:end] for start, end in sentence_spans(text, most_words=3 if text.startswith("one") else 50)] == expected
+
+
+@given(st.text(st.sampled_from('aB .!?\n<br/>。”"é漢')), st.integers(1, 5))
+def test_sentences_are_all_of_a_text_and_cut_no_word(text, most):
+    spans = sentence_spans(text, most)
+    assert "".join(text[start:end] for start, end in spans) == text and all(start < end for start, end in spans)
+    inside = [sum(start <= word < end for word, _ in word_spans(text)) for start, end in spans]
+    assert max(inside, default=0) <= most and sum(inside) == count_words(text)

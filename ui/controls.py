@@ -1,17 +1,20 @@
 """Widgets that choose what a page shows. A choice worth sharing lives in the URL, under a key that names its page."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from core.artifact import Opened
+from core.inspection.parts import word_parts
 from core.records import AttentionMap, Reading
 from ui import loaders, panels
 from ui.examples import NAMES
-from ui.view import View
+from ui.view import EVERY_WORD, View, word_key
 
 ALL = 0
 """Layers and heads count from 1 for people; 0 is all of them, averaged."""
+LOOKS, IS_LOOKED_AT = "what it looks at", "what looks at it"
 
 
 def presenting() -> bool:
@@ -185,13 +188,29 @@ def remember(key: str, ids: Sequence[str]) -> None:
 
 
 def view(model: Opened, reading: Reading) -> View:
-    """The window, layer and head to look at. Where there is one of a kind, nothing is asked."""
+    """The window, layer, head and word to look at. Where there is one of a kind, nothing is asked."""
     attention = _window(model.name, reading)
     n_layers, n_heads = attention.weights.shape[:2]
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = _one_of("Layer", n_layers, n_layers, f"inspect_layer_{model.name}")
         head = _one_of("Head", n_heads, ALL, f"inspect_head_{model.name}") if layer is not None else None
-    return View(model=model.name, kind=model.kind, reading=reading, attention=attention, layer=layer, head=head)
+        parts = word_parts(reading.text, attention)
+        heads = View(
+            model=model.name, kind=model.kind, reading=reading, attention=attention, layer=layer, head=head, parts=parts
+        )
+        return _word(heads) if heads.can_choose else heads
+
+
+def _word(view: View) -> View:
+    """The view of one word, where a person chooses one."""
+    labels = view.parts.labels
+    label = st.selectbox("Word", [EVERY_WORD, *labels], key=word_key(view.model), help="Or click on it in the review.")
+    if label not in labels:
+        return view
+    shown = st.segmented_control(
+        "Shown", [LOOKS, IS_LOOKED_AT], default=LOOKS, required=True, key=f"inspect_shown_{view.model}", bind="query-params"
+    )
+    return replace(view, word=labels.index(label), looked_at=shown == IS_LOOKED_AT)
 
 
 def _window(name: str, reading: Reading) -> AttentionMap:

@@ -1,22 +1,21 @@
-"""What is shown of one reading, from its answer to its last head."""
+"""What is shown of one reading: its answer, and its words."""
 
 import html
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from core.artifact import Model, Opened
-from core.figures.attention import attention_heatmap, thumbnail
 from core.figures.labels import percent, shorten, visible
 from core.records import Prediction, Reading
 from core.words import count_words, words_read
-from ui import loaders, markdown
-from ui.review_text import Unit, as_html, units
-from ui.view import EVEN, View, head_name
+from ui import clickable, loaders, markdown
+from ui.review_text import Unit, pieces, units
+from ui.view import EVERY_WORD, View, word_key
 
 KINDS = {
     "encoder": "Transformer", "bilstm": "BiLSTM", "linear": "Linear model",
@@ -24,8 +23,6 @@ KINDS = {
 }  # fmt: skip
 MOST_CLASSES = 6
 """Probabilities shown; of more classes the most probable."""
-BESIDE = 32
-"""Heads whose small maps fit beside the large one; those of a larger model stand below it, a row for each layer."""
 ROW_ERROR = 1e-4
 """A row of weights may miss 1 by so much through float32 arithmetic, not by more."""
 SMALL_PRINT = "#59646d"
@@ -139,14 +136,41 @@ def added(model: Model, reading: Reading) -> None:
 
 
 def words(view: View) -> None:
-    """The review, its words shaded by the attention they receive, and the ten that receive most as numbers."""
-    text = view.reading.text
-    shaded = units(text, view.attention, view.received)
-    # a window in the middle would be out of sight in a box that opens at the beginning
-    st.html(as_html(text, shaded, view.reading.read, scrolling=len(view.reading.windows) == 1))
+    """The review, each word shaded by its attention and chosen by a click, and the ten with most of it as numbers."""
+    text, shaded = view.reading.text, units(view.parts, view.shares)
+    chosen = None if view.word is None else view.parts.typed.index(view.word)
+    clickable.review(
+        pieces(text, shaded, view.reading.read, of=_of(view), chosen=chosen),
+        key=f"inspect_shaded_{view.model}",
+        clicked=partial(_choose, view) if view.can_choose else None,
+        # a window in the middle would be out of sight in a box that opens at the beginning
+        scrolling=len(view.reading.windows) == 1,
+    )
     st.caption(_legend(view, shaded))
-    with st.expander("The ten with most attention, as numbers"):
-        st.dataframe(most_attended(text, shaded), hide_index=True, column_config=PERCENT, key=f"inspect_words_{view.model}")
+    with unfolded("The ten with most attention, as numbers", f"inspect_most_{view.model}") as is_open:
+        if is_open:
+            st.dataframe(most_attended(text, shaded), hide_index=True, column_config=PERCENT, key=f"inspect_words_{view.model}")
+
+
+@contextmanager
+def unfolded(label: str, key: str) -> Iterator[bool]:
+    """A part of the page that is folded at first; whether it is open, and so has to be made. The URL knows under `key`."""
+    with (place := st.expander(label, key=key, on_change="rerun", bind="query-params")):
+        yield bool(place.open)
+
+
+def _choose(view: View, unit: int) -> None:
+    """Looks at the word of a unit; at all of them, where it is the one in view."""
+    part = view.parts.typed[unit]
+    st.session_state[word_key(view.model)] = EVERY_WORD if part == view.word else view.parts.labels[part]
+
+
+def _of(view: View) -> str:
+    """What the shares in view are of."""
+    if view.word is None:
+        return "attention"
+    word = view.parts.labels[view.word]
+    return f"attention that it pays, to {word}" if view.looked_at else f"attention of {word}"
 
 
 def most_attended(text: str, shaded: Sequence[Unit], n: int = 10) -> pd.DataFrame:
@@ -163,59 +187,19 @@ def most_attended(text: str, shaded: Sequence[Unit], n: int = 10) -> pd.DataFram
 
 def _legend(view: View, shaded: Sequence[Unit]) -> str:
     top = max(shaded, key=lambda unit: unit.share)
-    word = shorten(visible(view.reading.text[slice(*top.span)]))
-    parts = [f"Attention received, {view.title}. Shade: from none at 0% to full at {top.share:.1%} ({markdown.literal(word)})."]
+    word = markdown.literal(shorten(visible(view.reading.text[slice(*top.span)])))
+    parts = [f"{_what(view)}, {view.title}. Shade: from none at 0% to full at {top.share:.1%} ({word})."]
     added = {token for token, span in zip(view.attention.tokens, view.attention.spans, strict=True) if span[0] == span[1]}
-    if added:
-        rest = float(view.received.sum()) - sum(unit.share for unit in shaded)
+    if added and not view.looked_at:
+        rest = float(view.shares.sum()) - sum(unit.share for unit in shaded)
         parts.append(f"{markdown.literal(', '.join(sorted(added)))}, which nobody typed, receives {rest:.1%}.")
     if any(unit.unknown for unit in shaded):
         parts.append("Dotted: unknown to the model.")
     return " ".join(parts)
 
 
-def heads(view: View) -> None:
-    """The map of the heads in view, token by token, and beside it a small one of each head."""
-    st.subheader(f"Where {markdown.literal(loaders.model_title(view.model))} looks")
-    if view.kind == "bilstm":
-        _map(view, f"The pooling's weights: one row, which sums to 1. Colour: {_colours(view)}.")
-        return
-    n_layers, n_heads = view.attention.weights.shape[:2]
-    caption = f"{view.title.capitalize()}: rows attend to columns, each row sums to 1. Colour: {_colours(view)}."
-    if n_layers * n_heads == 1:
-        _map(view, caption)
-        return
-    beside = n_layers * n_heads <= BESIDE
-    left, right = st.columns([6, 5], gap="medium") if beside else (st.container(), st.container())
-    with left:
-        _map(view, caption)
-    with right:
-        _every_head(view, columns=4 if beside else n_heads)
-
-
-def _colours(view: View) -> str:
-    if view.is_one_head:
-        end = "the largest weight of any head here"
-    else:
-        end = "the largest weight here" if view.ceiling == view.weights.max() else f"{EVEN} times an even share"
-    return f"from 0 to {view.ceiling:.2g}, {end}, by its square root"
-
-
-def _map(view: View, caption: str) -> None:
-    figure = attention_heatmap(view.weights, view.queries, view.keys, view.ceiling, view.title)
-    alt = f"Attention weights of {view.title}"
-    chart(figure, key=f"inspect_map_{view.model}", alt=alt)
-    st.caption(caption)
-
-
-def _every_head(view: View, columns: int) -> None:
-    weights = view.attention.weights
-    with st.grid(columns, min_column_width=56, gap="small"):
-        for layer, head in np.ndindex(weights.shape[:2]):
-            name = head_name(layer, head)
-            picture = thumbnail(weights[layer, head], view.largest)
-            st.image(picture, caption=name, alt=f"Attention map of {name}", width="stretch")
-    st.caption(
-        f"Every head on one colour range, from 0 to {view.largest:.2g}. "
-        "In a long review each pixel is the largest weight of its block."
-    )
+def _what(view: View) -> str:
+    if view.word is None:
+        return "Attention received"
+    word = markdown.literal(view.parts.labels[view.word])
+    return f"Of the attention that each word pays, the share that {word} receives" if view.looked_at else f"Attention of {word}"

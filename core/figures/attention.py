@@ -33,7 +33,7 @@ def attention_heatmap(
         hovertemplate=f"%{{y}}<br>to %{{x}}<br>weight %{{z:.4f}}<extra>{name}</extra>",
     )
     # An axis of unique categories thins its own ticks; 512 explicit tick texts would take 10 s to draw.
-    axis = dict(type="category", nticks=40, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
+    axis = dict(type="category", nticks=28, showgrid=False, zeroline=False, tickfont=dict(size=10), automargin=True)
     figure = go.Figure(heatmap)
     # on a telephone a map is 250 pixels wide: more labels than this would lie over one another
     figure.update_layout(xaxis=axis | dict(nticks=24), yaxis=axis | dict(autorange="reversed"), margin=dict(l=8, r=8, t=8, b=8))

@@ -1,6 +1,7 @@
+import base64
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import core.inspection.reading
-from ui import examples
+from ui import examples, maps
+from ui.controls import IS_LOOKED_AT
 
 PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))
 
@@ -47,9 +49,30 @@ def read(app: AppTest, text: str, *models: str, windows: bool = False) -> AppTes
     return app
 
 
-def reviews(app: AppTest) -> list[Shown]:
+@dataclass(frozen=True)
+class Review:
+    """A shaded review on the page: its pieces with what is said of each, and the unit of each that can be clicked."""
+
+    key: str
+    pieces: list[dict]
+
+    @property
+    def text(self) -> str:
+        return "".join(piece["text"] for piece in self.pieces)
+
+    @property
+    def titled(self) -> list[tuple[str, str]]:
+        return [(piece["text"], piece["title"]) for piece in self.pieces if piece["title"]]
+
+    @property
+    def units(self) -> dict[int, str]:
+        return {piece["unit"]: piece["text"] for piece in self.pieces if piece["unit"] is not None}
+
+
+def reviews(app: AppTest) -> list[Review]:
     """The shaded reviews on the page."""
-    return [Shown(element.value) for element in app.html if 'aria-label="The review"' in element.value]
+    drawn = [element.proto for element in app.get("bidi_component")]
+    return [Review(one.id.partition("-inspect_shaded_")[2], json.loads(one.json)["pieces"]) for one in drawn]
 
 
 def answers(app: AppTest) -> list[str]:
@@ -83,7 +106,6 @@ def test_every_probe_is_shown_letter_for_letter(inspect, name, windows):
     assert len(shown) == (2 if PROBES[name].strip() else 0)
     for review in shown:
         assert review.text == PROBES[name]
-        assert review.tags == {"div", "span"}
 
 
 @pytest.mark.parametrize("model", ["one-head", "cls"])
@@ -173,7 +195,7 @@ def test_a_model_with_one_layer_or_head_asks_nothing(inspect):
     assert charts(inspect)[0]["data"][0]["x"] == ["1 good"]
     assert not pictures(inspect)  # the map is the only one there is
     read(inspect, "good", "cls")
-    assert [control.label for control in inspect.selectbox] == ["Head"]
+    assert [control.label for control in inspect.selectbox] == ["Head", "Word"]
 
 
 def test_the_recurrent_model_shows_its_pooling_as_one_row(inspect):
@@ -181,6 +203,114 @@ def test_the_recurrent_model_shows_its_pooling_as_one_row(inspect):
     (heatmap,) = charts(inspect)[0]["data"]
     assert (heatmap["y"], heatmap["x"]) == (["review"], ["1 good", "2 good", "3 film"])
     assert not pictures(inspect)
+
+
+def look(app: AppTest, **chosen) -> AppTest:
+    """The page after choices for the encoder were made, one after another."""
+    for name, value in chosen.items():
+        group = app.segmented_control if name == "shown" else app.selectbox
+        group(key=f"inspect_{name}_imdb-encoder").set_value(value).run()
+    assert not app.exception
+    return app
+
+
+def drawn(app: AppTest) -> np.ndarray:
+    """The weights of the first map on the page."""
+    z = charts(app)[0]["data"][0]["z"]
+    return np.frombuffer(base64.b64decode(z["bdata"]), z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
+
+
+def shares(review: Review) -> list[float]:
+    """In percent, as they are said of each word."""
+    return [float(title.partition("%")[0]) for _, title in review.titled]
+
+
+def test_a_word_shows_what_it_looks_at_and_what_looks_at_it(inspect):
+    read(inspect, "good film good plot", "imdb-encoder")
+    look(inspect, layer=2, head=1, word="3 good")
+    weights = drawn(inspect)
+    assert shares(reviews(inspect)[0]) == pytest.approx(100 * weights[2], abs=0.006)
+    assert "Attention of 3 good, layer 2, head 1." in captions(inspect)
+    look(inspect, shown=IS_LOOKED_AT)
+    assert shares(reviews(inspect)[0]) == pytest.approx(100 * weights[:, 2], abs=0.006)
+    assert "the share that 3 good receives, layer 2, head 1." in captions(inspect)
+    (outlined,) = [piece for piece in reviews(inspect)[0].pieces if "outline" in piece["style"]]
+    assert outlined["unit"] == 2  # and not the other one of the same letters
+
+
+def test_a_word_of_another_review_is_forgotten_and_never_in_the_address(inspect):
+    read(inspect, "good film good plot", "imdb-encoder")
+    look(inspect, word="3 good", shown=IS_LOOKED_AT)
+    assert "good" not in str(dict(inspect.query_params))
+    read(inspect, "a dull plot", "imdb-encoder")
+    assert inspect.selectbox(key="inspect_word_imdb-encoder").value == "all"
+    assert "Attention received" in captions(inspect)
+
+
+def test_words_are_chosen_where_they_look_at_one_another(inspect):
+    read(inspect, "good film")
+    assert [list(review.units.values()) for review in reviews(inspect)] == [["good", "film"], []]  # a BiLSTM asks but once
+
+
+@pytest.fixture
+def opened(first_page) -> AppTest:
+    """Inspect with all that is folded unfolded, as its address says."""
+    first_page.query_params |= {f"inspect_{what}_imdb-encoder": "true" for what in ("most", "pairs")}
+    return first_page.run()
+
+
+def test_what_is_folded_is_not_made(inspect):
+    read(inspect, "good film good plot", "imdb-encoder")
+    assert not inspect.dataframe
+
+
+def test_pairs_of_words_are_told_by_their_places(opened):
+    read(opened, "good film good plot", "imdb-encoder")
+    look(opened, layer=2, head=1)
+    opened.number_input(key="inspect_n_pairs_imdb-encoder").set_value(5).run()
+    table, weights = opened.dataframe[1].value, drawn(opened)
+    labels = ["1 good", "2 film", "3 good", "4 plot"]
+    order = np.argsort(-weights, axis=None)[:5]
+    assert list(table["from"]) == [labels[i // 4] for i in order] and list(table["to"]) == [labels[i % 4] for i in order]
+    assert list(table["attention"]) == pytest.approx((100 * weights).ravel()[order].tolist())
+
+
+@pytest.fixture
+def few_words(monkeypatch):
+    """Maps are by sentences where there are more words than these models read."""
+    monkeypatch.setattr(maps, "MOST_WORDS", 8)
+
+
+def test_a_long_review_is_mapped_by_its_sentences_until_some_are_chosen(inspect, few_words):
+    read(inspect, "The film is good. The plot is not bad. A dull film.", "imdb-encoder")
+    assert charts(inspect)[0]["data"][0]["x"] == ["1 The film is good.", "2 The plot is not b…", "3 A dull film."]
+    np.testing.assert_allclose(drawn(inspect).sum(1), 1, atol=1e-6)
+    assert "each row divided by its sum" in captions(inspect)
+    inspect.slider(key="inspect_from_imdb-encoder_3").set_value((2, 2)).run()
+    assert drawn(inspect).shape == (1, 3)
+    inspect.slider(key="inspect_to_imdb-encoder_3").set_value((3, 3)).run()
+    heatmap = charts(inspect)[0]["data"][0]
+    assert heatmap["y"] == ["6 The", "7 plot", "8 is", "9 not", "10 bad", "11 ."]
+    assert heatmap["x"] == ["12 A", "13 dull", "14 film", "15 ."]
+
+
+def test_every_token_of_a_long_review_is_drawn_when_asked(inspect, few_words):
+    read(inspect, "The film is good. The plot is not bad. A dull film.", "imdb-encoder")
+    inspect.toggle(key="inspect_tokens_imdb-encoder").set_value(True).run()
+    assert drawn(inspect).shape == (15, 15)
+
+
+def test_many_words_of_one_sentence_are_tokens(inspect, few_words):
+    read(inspect, "!" * 20, "imdb-encoder")
+    assert drawn(inspect).shape == (20, 20)
+
+
+def test_a_map_says_its_strongest_weight_to_who_cannot_see_it(inspect):
+    read(inspect, "good <b> film", "imdb-encoder")
+    weights, labels = drawn(inspect), ["1 good", "2 <", "3 b", "4 >", "5 film"]
+    i, j = np.unravel_index(weights.argmax(), weights.shape)
+    said = inspect.get("plotly_chart")[0].proto.alt
+    assert said.endswith(f"the largest weight, {weights.max():.2g}, is from {labels[i]} to {labels[j]}")
 
 
 def test_added_tokens_are_named_with_their_share(inspect):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.figures.colors import AGAINST, ink
+from core.inspection.parts import word_parts
 from core.records import AttentionMap
 from ui.review_text import STRONGEST, Unit, as_html, units
 
@@ -16,8 +17,13 @@ def attention(tokens: list[str], spans: list[tuple[int, int]]) -> AttentionMap:
     return AttentionMap(tokens=tuple(tokens), spans=tuple(spans), weights=weights)
 
 
+def shaded_units(text: str, tokens: list[str], spans: list[tuple[int, int]], received: list[float]) -> list[Unit]:
+    parts = word_parts(text, attention(tokens, spans))
+    return units(parts, parts.received(np.array(received)))
+
+
 def found(text: str, tokens: list[str], spans: list[tuple[int, int]], received: list[float]) -> list[tuple[str, float, bool]]:
-    shaded = units(text, attention(tokens, spans), np.array(received, dtype=np.float32))
+    shaded = shaded_units(text, tokens, spans, received)
     return [(text[slice(*unit.span)], round(unit.share, 3), unit.unknown) for unit in shaded]
 
 
@@ -58,7 +64,7 @@ def test_words_beyond_the_tokens_are_not_shaded():
 
 
 def body(text: str, tokens: list[str], spans: list[tuple[int, int]], received: list[float], read) -> str:
-    return as_html(text, units(text, attention(tokens, spans), np.array(received, dtype=np.float32)), read)
+    return as_html(text, shaded_units(text, tokens, spans, received) if tokens else [], read)
 
 
 def test_shade_is_in_proportion_and_capped():

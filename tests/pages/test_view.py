@@ -1,16 +1,22 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from core.inspection.parts import word_parts
 from core.records import AttentionMap, Prediction, Reading
 from ui.view import View
 
 
 def view(weights: np.ndarray, layer: int | None, head: int | None) -> View:
     n = weights.shape[-1]
-    attention = AttentionMap(tokens=("a",) * n, spans=tuple((i, i + 1) for i in range(n)), weights=weights.astype(np.float32))
+    attention = AttentionMap(
+        tokens=("a",) * n, spans=tuple((2 * i, 2 * i + 1) for i in range(n)), weights=weights.astype(np.float32)
+    )
     answer = Prediction(label="x", probabilities={"x": 1.0}, logits=(0.0,), tokens_read=n, tokens_left_out=0)
-    reading = Reading(text="a" * n, prediction=answer, windows=(attention,), read=((0, n),), training_mode=False)
-    return View(model="m", kind="encoder", reading=reading, attention=attention, layer=layer, head=head)
+    reading = Reading(text="a " * n, prediction=answer, windows=(attention,), read=((0, 2 * n),), training_mode=False)
+    parts = word_parts(reading.text, attention)
+    return View(model="m", kind="encoder", reading=reading, attention=attention, layer=layer, head=head, parts=parts)
 
 
 HEADS = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.3, 0.7]]]])  # one layer, two heads
@@ -27,7 +33,13 @@ HEADS = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.3, 0.7]]]])  # one 
 def test_a_head_or_the_average_of_all_by_hand(head, weights, received):
     shown = view(HEADS, 0, head)
     np.testing.assert_allclose(shown.weights, weights, rtol=1e-6)
-    np.testing.assert_allclose(shown.received, received, rtol=1e-6)
+    np.testing.assert_allclose(shown.shares, received, rtol=1e-6)
+
+
+def test_a_word_has_its_row_and_its_column():
+    shown = view(HEADS, 0, 0)
+    np.testing.assert_allclose(replace(shown, word=1).shares, [0.2, 0.8], rtol=1e-6)
+    np.testing.assert_allclose(replace(shown, word=1, looked_at=True).shares, [0.1, 0.8], rtol=1e-6)
 
 
 def test_heads_share_the_range_of_the_largest():
