@@ -40,7 +40,11 @@ from core.statistics import Difference
 from ui import examples as examples_by_rule
 
 if TYPE_CHECKING:
+    from core.inspection.checklist import Checked
+    from core.inspection.deletions import Deletions
+    from core.inspection.edits import Weighed
     from core.inspection.heads import How, Importance
+    from core.inspection.neighbours import Space
     from core.training.estimate import Estimate, Sample
 
 ANSWERED_AT_ONCE = 64
@@ -51,6 +55,8 @@ MOST_FOREIGN = 8
 """Models from elsewhere that a session offers."""
 MOST_KEPT = 16
 """Of each kind of evidence, kept for a session."""
+MOST_SPACES = 2
+"""Models whose reviews are kept as vectors, for all viewers: each takes 256 MiB at most, a shipped one 22 MB."""
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
 """Models to show first, if they are there."""
 
@@ -180,9 +186,7 @@ def _importance(name: str, n: int, how: How) -> Importance:
 
 def evidence(name: str, text: str) -> Evidence:
     """What that model's answer for `text` rests on, by every method that applies to it; ValueError as from `reading`."""
-    found = _kept("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text), ask=True)
-    assert found is not None
-    return found
+    return _asked("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text))
 
 
 def _evidence(name: str, text: str) -> Evidence:
@@ -216,13 +220,102 @@ def _faithfulness(name: str, text: str, remove: bool) -> Faithfulness:
         return faithfulness(model(name), evidence(name, text), remove=remove)
 
 
+def weighed(name: str, text: str, label: str | None = None) -> Weighed:
+    """What each word of `text` speaks for a class in that model, by default the predicted one; ValueError as from `reading`,
+    and if the model does not know the class."""
+
+    def make() -> Weighed:
+        opened = model(name)
+        with st.spinner("Hiding each word in turn…"):
+            from core.inspection.occlusion import weighed
+
+            return weighed(opened, text, label)
+
+    return _asked("weighed", (*_model_key(name), _digest(text), label), make)
+
+
+def deletions(name: str, text: str, *, remove: bool) -> Deletions:
+    """The least words without which that model's answer for `text` is another; ValueError as from `reading`."""
+
+    def make() -> Deletions:
+        opened = model(name)
+        with st.spinner("Taking words away until the answer turns…"):
+            from core.inspection.deletions import least_deletions
+            from core.inspection.subject import subject
+
+            return least_deletions(subject(opened, text), remove=remove)
+
+    return _asked("deletions", (*_model_key(name), _digest(text), remove), make)
+
+
+def checked(name: str, text: str) -> list[Checked]:
+    """What that model answers for `text` with small changes; ValueError as from `reading`."""
+
+    def make() -> list[Checked]:
+        opened = model(name)
+        with st.spinner("Asking for the changed reviews…"):
+            from core.inspection.checklist import check
+
+            return check(opened, text)
+
+    return _asked("checked", (*_model_key(name), _digest(text)), make)
+
+
+def space(name: str, most: int | None, *, ask: bool) -> Space | None:
+    """Where that model sees the reviews of its training, all or `most` of them; where no session has asked, None unless `ask`.
+
+    The vectors of `MOST_SPACES` models are kept. ValueError for a model without, and if the reviews cannot be found.
+    """
+    opened = model(name)
+    from core.inspection.neighbours import why_not
+
+    if (reason := why_not(opened)) is not None:
+        raise ValueError(reason)
+    return _made(_spaces(), MOST_SPACES, (*_model_key(name), most), lambda: _space(name, most), ask=ask)
+
+
+def _space(name: str, most: int | None) -> Space:
+    from core.inspection.neighbours import space
+
+    trained_on = splits(name)
+    done, bar = 0, st.progress(0.0, "Tokenising reviews of the training…")
+
+    def heard(n: int, total: int) -> None:
+        nonlocal done
+        done += n
+        bar.progress(done / total, f"Read {done:,} of {total:,} reviews of the training")
+
+    try:
+        return space(model(name), trained_on, most, heard)
+    finally:
+        bar.empty()
+
+
+@st.cache_resource(show_spinner=False)
+def _spaces() -> dict[tuple[Hashable, ...], Space]:
+    return {}
+
+
 def _kept(kind: str, key: tuple[Hashable, ...], make: Callable[[], T], *, ask: bool) -> T | None:
     """What this session has made before under `key`, or makes now if it is to `ask`; the oldest ones go."""
-    known = st.session_state.setdefault(f"kept_{kind}", {})
+    return _made(st.session_state.setdefault(f"kept_{kind}", {}), MOST_KEPT, key, make, ask=ask)
+
+
+def _asked(kind: str, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+    """The same, made now where it has not been."""
+    found = _kept(kind, key, make, ask=True)
+    assert found is not None
+    return found
+
+
+def _made(
+    known: dict[tuple[Hashable, ...], T], most: int, key: tuple[Hashable, ...], make: Callable[[], T], *, ask: bool
+) -> T | None:
+    """What is `known` under `key`, or is made now if it is to `ask`; of more than `most` the oldest go."""
     if ask and key not in known:
         known[key] = make()
-        while len(known) > MOST_KEPT:
-            del known[next(iter(known))]
+        while len(known) > most:
+            known.pop(next(iter(known)), None)  # which another session may have done meanwhile
     return known.get(key)
 
 
