@@ -8,7 +8,7 @@ import streamlit as st
 from core.artifact import Opened
 from core.inspection.parts import word_parts
 from core.records import AttentionMap, Reading
-from ui import loaders, panels
+from ui import address, loaders, panels
 from ui.examples import NAMES
 from ui.view import EVERY_WORD, View, word_key
 
@@ -113,6 +113,7 @@ def _another(key: str, chosen: Sequence[str], most: int) -> None:
 def several(label: str, titles: Mapping[str, str], key: str, most: int, default: Sequence[str] = ()) -> list[str]:
     """The chosen ids of those that `titles` calls by name, `most` of them at most. The URL holds them under `key`."""
     wanted = chosen(key, titles, default)[:most]
+    _say_what_is_missing(key, wanted, titles)
     start = None if _overruled(key, wanted) else wanted
     called = _called(titles)
     return st.multiselect(
@@ -124,8 +125,15 @@ def one(label: str, titles: Mapping[str, str], key: str) -> str:
     """The chosen id of those that `titles` calls by name, at first the first. The URL holds it under `key`."""
     ids = list(titles)
     wanted = (chosen(key, titles, ()) or ids)[0]
+    _say_what_is_missing(key, [wanted], titles)
     start = 0 if _overruled(key, wanted) else ids.index(wanted)
     return st.selectbox(label, ids, start, format_func=_called(titles), key=key, on_change=_note, args=(key, titles))
+
+
+def _say_what_is_missing(key: str, wanted: Sequence[str], titles: Mapping[str, str]) -> None:
+    """Of what the URL asks for, whether it is gone, or more than a widget holds."""
+    missing = [id for id in st.query_params.get_all(key) if id and id not in wanted]
+    address.instead(key, missing, [titles[id] for id in wanted])
 
 
 def _overruled(key: str, wanted: str | list[str]) -> bool:
@@ -217,18 +225,14 @@ def _window(name: str, reading: Reading) -> AttentionMap:
     n = len(reading.windows)
     if n == 1:
         return reading.windows[0]
-    index = st.selectbox(
-        "Window", range(n), format_func=lambda i: f"{i + 1} of {n}", key=f"inspect_window_{name}", bind="query-params"
-    )
-    return reading.windows[index]
+    names = [f"{number} of {n}" for number in range(1, n + 1)]
+    chosen = st.selectbox("Window", names, key=f"inspect_window_{name}", bind="query-params")
+    return reading.windows[names.index(chosen)]
 
 
 def _one_of(label: str, n: int, default: int, key: str) -> int | None:
     if n == 1:
         return 0
-    chosen = st.selectbox(label, range(n + 1), index=default, format_func=_name, key=key, bind="query-params")
-    return None if chosen == ALL else chosen - 1
-
-
-def _name(number: int) -> str:
-    return "all" if number == ALL else str(number)
+    names = ["all", *map(str, range(1, n + 1))]
+    chosen = st.selectbox(label, names, index=default, key=key, bind="query-params")
+    return None if chosen == names[ALL] else int(chosen) - 1

@@ -12,7 +12,7 @@ from core import jobs, run_folder, runs
 from core.disk import writing
 from core.records import Failed, Interrupted, Queued
 from core.runs import Run
-from ui import controls, markdown, panels
+from ui import address, controls, markdown, panels
 
 NEW = "/new"
 """What the address calls a run that is not there yet: a folder's name has no slash."""
@@ -30,7 +30,7 @@ def which(page: str, kind: str, titles: Mapping[str, str]) -> str | None:
     key, known = f"{page}_run", {NEW: f"A new {kind}"} | dict(titles)
     asked = st.query_params.get(key)
     if asked and asked not in known:
-        panels.refused(f"There is no {kind} {asked!r} here; it may have been deleted")
+        address.tell(key, f"There is no {kind} {asked!r} here; it may have been deleted.")
     if controls.presenting():
         chosen = asked if asked in known else next(iter(titles), NEW)
     else:

@@ -109,7 +109,10 @@ if not presenting:
     with st.sidebar:
         running.line()
 try:
-    page.run()
+    from ui import address
+
+    with address.answered(page.url_path):
+        page.run()
 finally:  # a page may end early, by st.stop
     if page is not HOME:
         page_painted.set()

@@ -1,6 +1,6 @@
 """A sweep of measurements: what a person chooses before it, and how it stands while it goes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal, cast
 
 import streamlit as st
@@ -31,7 +31,6 @@ def which(found: Sequence[Run]) -> str | None:
 
 def choose() -> SweepConfig:
     """The sweep that a person describes. ValueError for one that cannot be."""
-    _say_what_is_not_offered("memory_backends", BACKENDS)
     backends = st.pills(
         "Kernels", list(BACKENDS), selection_mode="multi", default=FIRST.backends, key="memory_backends", wrap=True,
         bind="query-params",
@@ -69,17 +68,9 @@ def choose() -> SweepConfig:
 
 
 def _numbers(label: str, numbers: Sequence[int], default: Sequence[int], key: str) -> list[int]:
-    _say_what_is_not_offered(key, list(map(str, numbers)))
     return st.pills(
         label, numbers, selection_mode="multi", default=default, format_func=str, key=key, wrap=True, bind="query-params"
     )  # an address has each number as the page writes it
-
-
-def _say_what_is_not_offered(key: str, options: Collection[str]) -> None:
-    """An address may ask for it, and the choice below it would leave it out in silence."""
-    if unknown := [value for value in st.query_params.get_all(key) if value not in options]:
-        told = f"The address asks for {', '.join(unknown)}, which is not offered here; choose from {', '.join(options)}."
-        st.warning(markdown.literal(told), icon=":material/info:")
 
 
 def _shape() -> dict:

@@ -10,7 +10,7 @@ from core.data.columns import guess
 from core.data.preparation import Prepared
 from core.data.table import MAX_UPLOAD_BYTES, Table
 from core.data.uploads import Upload, all_uploads, keep
-from ui import controls, markdown
+from ui import address, controls, markdown
 
 ROWS = 5
 """Of a table, to see what it holds."""
@@ -56,8 +56,7 @@ def _choice(key: str, sources: Mapping[str, str]) -> str | Upload | None:
     labels = dict(zip(names, [*sources, *_labels(list(uploads.values()))], strict=True))
     asked = st.query_params.get(key)
     if asked and asked not in names:
-        said = f"There is no table {asked!r} here: choose another, or upload it again."
-        st.error(markdown.literal(said), icon=":material/info:")
+        address.tell(key, f"There is no table {asked!r} here: choose another, or upload it again.")
     wanted = next(iter(controls.chosen(key, names, list(sources)[:1])), None)
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted

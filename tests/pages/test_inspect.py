@@ -141,7 +141,7 @@ def test_windows_read_the_end_too_and_each_can_be_chosen(inspect):
     assert not [title for _, title in reviews(inspect)[0].titled if title == "not read"]
     assert any(" in 2 windows; their logits are averaged." in line.value for line in inspect.markdown)
     shaded_first = [piece for piece, title in reviews(inspect)[0].titled if "attention" in title]
-    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value(1).run()
+    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value("2 of 2").run()
     shaded_last = [piece for piece, title in reviews(inspect)[0].titled if "attention" in title]
     assert (shaded_first[0], shaded_last[-1]) == ("the", "terrible")
     assert "terrible" not in shaded_first
@@ -149,7 +149,7 @@ def test_windows_read_the_end_too_and_each_can_be_chosen(inspect):
 
 def test_a_window_that_a_shorter_review_lacks_is_forgotten(inspect):
     read(inspect, "the film is good " * 20, "imdb-bilstm", windows=True)
-    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value(3).run()
+    inspect.selectbox(key="inspect_window_imdb-bilstm").set_value("4 of 4").run()
     read(inspect, "the film is good " * 10, "imdb-bilstm", windows=True)
     assert reviews(inspect)
 
@@ -167,9 +167,9 @@ def test_layer_and_head_change_words_and_map(inspect):
     read(inspect, "the film is good", "imdb-encoder")
     shown = {}
     for layer, head in [(2, 0), (2, 1), (1, 3), (0, None)]:
-        inspect.selectbox(key="inspect_layer_imdb-encoder").set_value(layer).run()
+        inspect.selectbox(key="inspect_layer_imdb-encoder").set_value(str(layer or "all")).run()
         if head is not None:
-            inspect.selectbox(key="inspect_head_imdb-encoder").set_value(head).run()
+            inspect.selectbox(key="inspect_head_imdb-encoder").set_value(str(head or "all")).run()
         assert not inspect.exception
         shown[layer, head] = charts(inspect)[0]["data"][0], reviews(inspect)[0].titled, captions(inspect)
     maps, words, said = zip(*shown.values(), strict=True)
@@ -372,12 +372,20 @@ def test_the_first_page_takes_its_choices_from_the_url(first_page):
     assert first_page.toggle(key="inspect_windows").value
 
 
-def test_choices_that_do_not_exist_are_forgotten(first_page):
+def test_choices_that_do_not_exist_are_told_of(first_page):
     first_page.query_params |= {"inspect_models": "nowhere", "inspect_layer_imdb-encoder": "99", "inspect_windows": "perhaps"}
     first_page.run()
+    told = "The address asks for {} ({}), which cannot be shown here: {} shown instead."
+    models = told.format("nowhere", "inspect_models", "imdb-encoder and imdb-bilstm are")
+    assert [warning.value.replace("\\", "") for warning in first_page.warning] == [models]
     first_page.text_area(key="inspect_review").set_value("good film").run()
     assert not first_page.exception
     assert len(reviews(first_page)) == 2
+    assert {warning.value.replace("\\", "") for warning in first_page.warning} == {
+        told.format("perhaps", "inspect_windows", "false is"), told.format("99", "inspect_layer_imdb-encoder", "2 is")
+    }  # fmt: skip
+    first_page.run()
+    assert not first_page.warning
 
 
 def test_no_model_chosen_asks_for_one(inspect):

@@ -86,7 +86,7 @@ def test_an_unknown_address_is_a_sentence():
     app.query_params["t_data"] = "../$x$"
     app.run()
     assert not app.exception
-    assert app.error[0].value == "There is no table \\'\\.\\.\\/\\$x\\$\\' here\\: choose another\\, or upload it again\\."
+    assert app.warning[0].value == "There is no table \\'\\.\\.\\/\\$x\\$\\' here\\: choose another\\, or upload it again\\."
     assert said(app, "chosen: ") == "imdb"
 
 
