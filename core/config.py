@@ -1,14 +1,12 @@
 """Every knob of a run as frozen values: the single truth behind the page, the command line and the artefact.
 
-A configuration is validated once, at birth, and travels as JSON both ways. A variant is `dataclasses.replace`.
+A configuration is validated once, at birth, and travels as JSON both ways (`core.checked`). A variant is `dataclasses.replace`.
 """
 
-import json
-import math
-import sys
-import types
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Literal
+
+from core.checked import Bounds, Checked
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]")
 """The first entries of every vocabulary; the place is the id."""
@@ -23,13 +21,6 @@ MOST_ABLATIONS, MOST_SEEDS = 64, 32
 """Of one experiment."""
 
 
-class Bounds(NamedTuple):
-    """The closed range of a number."""
-
-    low: float
-    high: float = math.inf
-
-
 MOST = 10**6
 """Of anything that is counted: beyond what any machine holds, and within what any browser counts."""
 Count = Annotated[int, Bounds(1, MOST)]
@@ -42,75 +33,6 @@ Mistake = Literal[
 ]  # fmt: skip
 MISTAKES_OF_ATTENTION = ("mask_after_softmax", "no_mask", "fill_-1e9", "fill_-inf", "fill_finfo_min")
 """Those that written-out attention alone can make."""
-
-
-class Checked:
-    """A dataclass whose fields are held to their annotations when it is born; a wrong one is a ValueError.
-
-    A whole number where a float is expected becomes one, so that equal settings are equal values.
-    """
-
-    def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self), include_extras=True).items():
-            object.__setattr__(self, name, _checked(name, getattr(self, name), hint))
-
-
-def _checked(name: str, value: Any, hint: Any) -> Any:
-    options = [option for option in options_of(hint) if _is_of_type(value, option)]
-    if not options:
-        raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
-    for option in options:
-        for bounds in getattr(option, "__metadata__", ()):
-            if isinstance(bounds, Bounds) and not bounds.low <= value <= bounds.high:
-                raise ValueError(f"{name}: got {value!r}, expected {_describe(hint)}")
-    return _converted(value, options[0])
-
-
-def options_of(hint: Any) -> tuple[Any, ...]:
-    """The types of which a value of this type is one: several where any of them will do."""
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-def _base(option: Any) -> Any:
-    return get_args(option)[0] if get_origin(option) is Annotated else option
-
-
-def _is_of_type(value: Any, option: Any) -> bool:
-    base = _base(option)
-    if get_origin(base) is Literal:
-        return any(value == choice and type(value) is type(choice) for choice in get_args(base))
-    if get_origin(base) is tuple:
-        parts = _parts(base, value) if isinstance(value, tuple) else None
-        return parts is not None and len(value) == len(parts) and all(map(_is_of_type, value, parts))
-    if base is float:
-        return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return isinstance(value, base) and not (base is int and isinstance(value, bool))
-
-
-def _parts(base: Any, value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The type of each part of a tuple: its own, or of a tuple of any length the one for all."""
-    parts = get_args(base)
-    return parts[:1] * len(value) if parts[-1] is Ellipsis else parts
-
-
-def _converted(value: Any, option: Any) -> Any:
-    base = _base(option)
-    if get_origin(base) is tuple:
-        return tuple(map(_converted, value, _parts(base, value)))
-    return float(value) if base is float else value
-
-
-def _describe(hint: Any) -> str:
-    words = []
-    for option in options_of(hint):
-        base = _base(option)
-        name = base.__name__ if get_origin(base) is None else str(base)
-        text = f"one of {', '.join(get_args(base))}" if get_origin(base) is Literal else name
-        for bounds in getattr(option, "__metadata__", ()):
-            low, high = (f"{end:.15g}" for end in bounds)
-            text += f" of at least {low}" if math.isinf(bounds.high) else f" from {low} to {high}"
-        words.append("none" if base is type(None) else text)
-    return " or ".join(words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,70 +374,3 @@ class BackendsConfig(Checked):
     n: Annotated[int, Bounds(1, 1024)] = 64
     """Of its test reviews, spread evenly."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-
-
-def to_json(config: Checked) -> dict[str, Any]:
-    """Plain values, to be read back by `run_config_from_json` or `architecture_from_json`."""
-    assert is_dataclass(config)
-    return json.loads(json.dumps(asdict(config)))
-
-
-def run_config_from_json(values: dict[str, Any]) -> RunConfig:
-    """The configuration that `to_json` wrote. A part that is missing and a knob that is unknown are a ValueError."""
-    _refuse_unknown(RunConfig, values)
-    for part in fields(RunConfig):
-        if not isinstance(values.get(part.name), dict):
-            raise ValueError(f"{part.name}: got {values.get(part.name)!r}, expected its knobs and their values")
-    return RunConfig(
-        model=architecture_from_json(values["model"]),
-        reviews=_from_json(DataConfig, values["reviews"]),
-        training=_from_json(TrainingConfig, values["training"]),
-    )
-
-
-def sweep_config_from_json(values: dict[str, Any]) -> SweepConfig:
-    """The sweep that `to_json` wrote. A knob that is unknown is a ValueError."""
-    return _from_json(SweepConfig, values)
-
-
-def experiment_config_from_json(values: dict[str, Any]) -> ExperimentConfig:
-    """The experiment that `to_json` wrote. A knob that is unknown is a ValueError."""
-    return _from_json(ExperimentConfig, values | {"base": run_config_from_json(values.get("base") or {})})
-
-
-def claim_config_from_json(values: dict[str, Any]) -> ClaimConfig:
-    """The claim that `to_json` wrote. A knob that is unknown is a ValueError."""
-    return _from_json(ClaimConfig, values)
-
-
-def backends_config_from_json(values: dict[str, Any]) -> BackendsConfig:
-    """The comparison that `to_json` wrote. A knob that is unknown is a ValueError."""
-    return _from_json(BackendsConfig, values)
-
-
-def decoder_from_json(values: dict[str, Any]) -> DecoderArchitecture:
-    """The decoder that `to_json` wrote. A knob that is unknown is a ValueError."""
-    return _from_json(DecoderArchitecture, values)
-
-
-def architecture_from_json(values: dict[str, Any]) -> Architecture:
-    """The architecture that `to_json` wrote; its `kind` says which."""
-    kinds = {"encoder": EncoderArchitecture, "bilstm": BiLSTMArchitecture, "linear": LinearArchitecture}
-    if values.get("kind") not in list(kinds):
-        raise ValueError(f"kind: got {values.get('kind')!r}, expected one of {', '.join(kinds)}")
-    return _from_json(kinds[values["kind"]], values)
-
-
-T = TypeVar("T", bound=Checked)
-
-
-def _from_json(cls: type[T], values: dict[str, Any]) -> T:
-    _refuse_unknown(cls, values)
-    return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-
-
-def _refuse_unknown(cls: type, values: dict[str, Any]) -> None:
-    assert is_dataclass(cls)
-    unknown = sorted(set(values) - {knob.name for knob in fields(cls)})
-    if unknown:
-        raise ValueError(f"unknown knobs {', '.join(unknown)} in {cls.__name__}: was this written by a newer version?")

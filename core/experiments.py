@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.ablations import ABLATIONS, pair
 from core.artifact import read_run
-from core.config import ExperimentConfig, LinearArchitecture, RunConfig, run_config_from_json, to_json
+from core.checked import from_json, to_json
+from core.config import ExperimentConfig, LinearArchitecture, RunConfig
 from core.curves import last
 from core.jobs import Stopped, sentence
 from core.measure.planner import needed_bytes
@@ -161,7 +162,7 @@ def _peak(record: Mapping[str, Any]) -> tuple[int | None, str | None]:
     """The memory that a member takes at most, and what says so; on a CPU, a process keeps what earlier members let go."""
     if record["training"]["device"] == "cuda":
         return record["peak_memory"]["bytes"], record["peak_memory"]["source"]
-    config = run_config_from_json(record["config"])
+    config = from_json(RunConfig, record["config"])
     return (None, None) if isinstance(config.model, LinearArchitecture) else (needed_bytes(config), "predicted")
 
 

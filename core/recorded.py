@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from core.config import Checked
+from core.checked import Checked
 
 Value = str | int | float | None
 """Of a cell; None where nothing could be measured."""

@@ -19,7 +19,6 @@ import os
 import secrets
 import sys
 import types
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import MISSING, asdict, fields
 from datetime import UTC, datetime
@@ -29,19 +28,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from filelock import FileLock, Timeout
 
-from core.config import (
-    BackendsConfig,
-    ClaimConfig,
-    ExperimentConfig,
-    RunConfig,
-    SweepConfig,
-    backends_config_from_json,
-    claim_config_from_json,
-    experiment_config_from_json,
-    run_config_from_json,
-    sweep_config_from_json,
-    to_json,
-)
+from core.checked import from_json, to_json
+from core.config import BackendsConfig, ClaimConfig, ExperimentConfig, RunConfig, SweepConfig
 from core.records import (
     BackendMeasured,
     Cancelled,
@@ -74,13 +62,6 @@ CONFIGS: dict[type, str] = {
     RunConfig: "config.json", SweepConfig: "sweep.json", ExperimentConfig: "experiment.json", ClaimConfig: "claim.json",
     BackendsConfig: "backends.json",
 }  # fmt: skip
-PARSERS: dict[type, Callable[[Any], Config]] = {
-    RunConfig: run_config_from_json,
-    SweepConfig: sweep_config_from_json,
-    ExperimentConfig: experiment_config_from_json,
-    ClaimConfig: claim_config_from_json,
-    BackendsConfig: backends_config_from_json,
-}
 RESULTS = (CellMeasured, MemberFinished, ClaimMeasured, BackendMeasured)
 """Events that took their time."""
 CHECKPOINT = "checkpoint.safetensors"
@@ -122,7 +103,7 @@ def is_attempt_at(folder: Path, config: Config | None) -> bool:
     if config is None or not all((folder / name).is_file() for name in files):
         return False
     try:
-        return PARSERS[type(config)](json.loads((folder / CONFIGS[type(config)]).read_text(encoding="utf-8"))) == config
+        return from_json(type(config), json.loads((folder / CONFIGS[type(config)]).read_text(encoding="utf-8"))) == config
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: its configuration cannot be read ({error}); choose another folder") from error
 

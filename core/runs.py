@@ -10,7 +10,7 @@ import shlex
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,21 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import jobs, run_folder
-from core.config import (
-    KNOBS_OF_FITS,
-    BackendsConfig,
-    ClaimConfig,
-    ExperimentConfig,
-    LinearArchitecture,
-    RunConfig,
-    SweepConfig,
-    backends_config_from_json,
-    claim_config_from_json,
-    experiment_config_from_json,
-    run_config_from_json,
-    sweep_config_from_json,
-    to_json,
-)
+from core.checked import Checked, from_json, to_json
+from core.config import KNOBS_OF_FITS, BackendsConfig, ClaimConfig, ExperimentConfig, LinearArchitecture, RunConfig, SweepConfig
 from core.curves import standing
 from core.disk import writing
 from core.records import Event
@@ -41,7 +28,7 @@ from core.records import Event
 if TYPE_CHECKING:
     import pandas as pd
 
-C = TypeVar("C")
+C = TypeVar("C", bound=Checked)
 NAME_LENGTH = 200
 TITLE_LENGTH = 40
 """Characters of a name in a title."""
@@ -261,7 +248,7 @@ def read_model(folder: Path) -> Run:
         name=folder.name,
         created=_time(record.get("finished"), "run.json", folder, problems),
         state="succeeded",
-        config=_config(record.get("config"), problems),
+        config=_parsed(RunConfig, record.get("config"), problems),
         model=folder,
         record=record,
         problems=tuple(problems),
@@ -395,6 +382,10 @@ def _read(folder: Path, id: str | None = None) -> Run | None:
     problems: list[str] = []
     _refused(folder / "events.jsonl", problems)
     request, name = _json(folder / "request.json", problems), _name(folder, problems)
+
+    def asked(cls: type[Checked]) -> dict[str, Any]:
+        return _json(folder / run_folder.CONFIGS[cls], problems)
+
     model = folder / "model"
     record = _json(model / "run.json", problems)
     try:
@@ -404,11 +395,11 @@ def _read(folder: Path, id: str | None = None) -> Run | None:
             name=name,
             created=_time(request.get("created"), "request.json", folder, problems),
             state=run_folder.state(folder),
-            config=_config(_json(folder / "config.json", problems) or record.get("config"), problems),
-            sweep=_parsed(sweep_config_from_json, _json(folder / "sweep.json", problems), problems),
-            experiment=_parsed(experiment_config_from_json, _json(folder / "experiment.json", problems), problems),
-            claim=_parsed(claim_config_from_json, _json(folder / "claim.json", problems), problems),
-            backends=_parsed(backends_config_from_json, _json(folder / "backends.json", problems), problems),
+            config=_parsed(RunConfig, asked(RunConfig) or record.get("config"), problems),
+            sweep=_parsed(SweepConfig, asked(SweepConfig), problems),
+            experiment=_parsed(ExperimentConfig, asked(ExperimentConfig), problems),
+            claim=_parsed(ClaimConfig, asked(ClaimConfig), problems),
+            backends=_parsed(BackendsConfig, asked(BackendsConfig), problems),
             model=model if record else None,
             record=record,
             argv=tuple(map(str, argv)) if isinstance(argv := request.get("argv"), list) else (),
@@ -462,16 +453,11 @@ def _time(written: Any, file: str, folder: Path, problems: list[str]) -> datetim
     return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
-def _config(values: Any, problems: list[str]) -> RunConfig | None:
-    """The configuration as it was asked for; of a folder without it, as the model has it, with what the data settled."""
-    return _parsed(run_config_from_json, values, problems)
-
-
-def _parsed(parse: Callable[[Any], C], values: Any, problems: list[str]) -> C | None:
+def _parsed(cls: type[C], values: Any, problems: list[str]) -> C | None:
     if not values:
         return None
     try:
-        return parse(values)
+        return from_json(cls, values)
     except (ValueError, TypeError, AttributeError) as error:
         problems.append(f"the configuration is of another version ({error})")
         return None

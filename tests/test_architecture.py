@@ -18,6 +18,7 @@ from core.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = [
+    {"checked"},
     {"config"},
     {"records", "catalog", "words", "disk"},
     {"presets", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
@@ -37,7 +38,7 @@ ORDER = [
 ]
 """Rooms from the bottom up; those that do not exist yet have their place already."""
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
-FLOOR = {room for rooms in ORDER[:4] for room in rooms} | {"artifact", "card", "hub"}
+FLOOR = {room for rooms in ORDER[:5] for room in rooms} | {"artifact", "card", "hub"}
 PRODUCT = sorted(path for top in ("core", "ui", "pages") for path in (ROOT / top).rglob("*.py")) + [ROOT / "app.py"]
 SCRIPTS = [path for path in PRODUCT if path.parent.name == "pages" or path == ROOT / "ui" / "main.py"]
 """Files that streamlit runs: importing them draws a page."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.checked import from_json, to_json
 from core.config import (
     BiLSTMArchitecture,
     DataConfig,
@@ -14,10 +15,6 @@ from core.config import (
     LinearArchitecture,
     RunConfig,
     TrainingConfig,
-    architecture_from_json,
-    decoder_from_json,
-    run_config_from_json,
-    to_json,
 )
 from core.presets import PRESETS, preset
 
@@ -40,22 +37,22 @@ def no_other_check():
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_travels_as_json(name):
     config = preset(name)
-    assert run_config_from_json(json.loads(json.dumps(to_json(config)))) == config
-    assert architecture_from_json(to_json(config.model)) == config.model
+    assert from_json(RunConfig, json.loads(json.dumps(to_json(config)))) == config
+    assert from_json(type(config.model), to_json(config.model)) == config.model
     assert PRESETS[name].__doc__
 
 
 def test_a_decoder_travels_as_json():
     decoder = DecoderArchitecture(vocab_size=30, norm="pre", attention_dropout=0.5)
-    assert decoder_from_json(json.loads(json.dumps(to_json(decoder)))) == decoder
+    assert from_json(DecoderArchitecture, json.loads(json.dumps(to_json(decoder)))) == decoder
     with pytest.raises(ValueError, match="unknown knobs pooling in DecoderArchitecture"):
-        decoder_from_json(to_json(decoder) | {"pooling": "cls"})
+        from_json(DecoderArchitecture, to_json(decoder) | {"pooling": "cls"})
 
 
 @pytest.mark.parametrize("names", ["text", ("title", "body"), ()])
 def test_one_column_of_text_or_several_travel_as_json(names):
     config = RunConfig(reviews=DataConfig(text_column=names))
-    assert run_config_from_json(json.loads(json.dumps(to_json(config)))) == config
+    assert from_json(RunConfig, json.loads(json.dumps(to_json(config)))) == config
 
 
 @pytest.mark.parametrize("names", [3, ("title", 3), ["title"]])
@@ -149,24 +146,24 @@ def test_an_unknown_knob_is_refused(part):
     values = to_json(RunConfig())
     values[part]["rope_base"] = 10_000
     with pytest.raises(ValueError, match="unknown knobs rope_base in .*: was this written by a newer version"):
-        run_config_from_json(values)
+        from_json(RunConfig, values)
 
 
 def test_an_unknown_part_is_refused():
     with pytest.raises(ValueError, match="unknown knobs sweep in RunConfig"):
-        run_config_from_json(to_json(RunConfig()) | {"sweep": {}})
+        from_json(RunConfig, to_json(RunConfig()) | {"sweep": {}})
 
 
 def test_a_knob_that_an_older_version_lacked_has_its_default():
     values = to_json(RunConfig())
     del values["training"]["label_smoothing"]
-    assert run_config_from_json(values) == RunConfig()
+    assert from_json(RunConfig, values) == RunConfig()
 
 
 @pytest.mark.parametrize("kind", [None, "decoder", ["encoder"], 3])
 def test_an_unknown_kind_names_the_known_ones(kind):
     with pytest.raises(ValueError, match="kind: got .*, expected one of encoder, bilstm"):
-        architecture_from_json({"kind": kind})
+        from_json(RunConfig, to_json(RunConfig()) | {"model": {"kind": kind}})
 
 
 @pytest.mark.parametrize("part", ["model", "reviews", "training"])
@@ -174,9 +171,9 @@ def test_an_unknown_kind_names_the_known_ones(kind):
 def test_a_part_that_holds_no_knobs_is_refused(part, damage):
     values = to_json(RunConfig())
     with pytest.raises(ValueError, match=f"{part}: got .*, expected its knobs"):
-        run_config_from_json(values | {part: damage})
+        from_json(RunConfig, values | {part: damage})
     with pytest.raises(ValueError, match=f"{part}: got None, expected its knobs"):
-        run_config_from_json({name: knobs for name, knobs in values.items() if name != part})
+        from_json(RunConfig, {name: knobs for name, knobs in values.items() if name != part})
 
 
 @given(st.data())
@@ -186,7 +183,7 @@ def test_any_value_of_a_knob_is_taken_whole_or_refused_in_words(data):
     knob = data.draw(st.sampled_from(sorted(values[part])))
     values[part][knob] = data.draw(JSON)
     try:
-        config = run_config_from_json(values)
+        config = from_json(RunConfig, values)
     except ValueError:
         return
     assert to_json(config) == values

@@ -17,7 +17,8 @@ from core import experiments, run_folder
 from core.__main__ import main
 from core.ablate import argv
 from core.artifact import read_predictions
-from core.config import ExperimentConfig, RunConfig, experiment_config_from_json, to_json
+from core.checked import from_json, to_json
+from core.config import ExperimentConfig, RunConfig
 from core.experiments import BASE, estimated_s, gather, left_s, members
 from core.jobs import Ended, hold
 from core.presets import preset
@@ -119,7 +120,7 @@ def test_an_experiment_that_cannot_be_is_refused(knobs, said):
 
 def test_an_experiment_is_read_as_it_was_written():
     config = ExperimentConfig(base=preset("bilstm"), ablations=("dropout-off",), seeds=(4, 2))
-    assert experiment_config_from_json(json.loads(json.dumps(to_json(config)))) == config
+    assert from_json(ExperimentConfig, json.loads(json.dumps(to_json(config)))) == config
 
 
 # Training them

@@ -10,22 +10,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 import torch
+from filelock import FileLock
 
 from core import artifact, jobs, run_folder, runs
 from core.__main__ import main
-from core.config import (
-    DataConfig,
-    EncoderArchitecture,
-    RunConfig,
-    SweepConfig,
-    TrainingConfig,
-    run_config_from_json,
-    to_json,
-)
+from core.checked import from_json, to_json
+from core.config import DataConfig, EncoderArchitecture, RunConfig, SweepConfig, TrainingConfig
 from core.records import (
     Cancelled,
     CellMeasured,
@@ -209,6 +203,20 @@ def test_five_clicks_on_resume_start_one_process_and_a_living_run_is_left_alone(
     assert [type(event) for event in events(folder)] == [Started, Queued, Started]
 
 
+def test_a_run_whose_process_has_said_its_last_word_goes_on_once_that_has_ended(root, monkeypatch):
+    folder = interrupted(root / "a")
+    run_folder.append_event(folder, Interrupted(reason="the system asked it to end"))
+    with FileLock(folder / "lock", thread_local=False) as ending:
+        monkeypatch.setattr(jobs, "ENDING_S", 0.1)
+        with pytest.raises(ValueError, match="its process has not ended; try again in a minute"):
+            jobs.resume(folder)
+        monkeypatch.setattr(jobs, "ENDING_S", 30.0)
+        Timer(0.3, ending.release).start()
+        jobs.resume(folder)
+    reaches(folder, "running")
+    assert len(starts(root)) == 2
+
+
 def test_a_run_that_is_asked_to_stop_while_it_starts_again_stops(root):
     folder = interrupted(root / "a")
     jobs.resume(folder)
@@ -376,7 +384,7 @@ def test_another_attempt_in_the_same_folder_starts_anew(tmp_path):
         with pytest.raises(ValueError, match="another process"), jobs.hold(tmp_path / "a", "cpu"):
             pass
     assert events(tmp_path / "a") == [Started(device="cpu"), Finished()]
-    assert run_config_from_json(json.loads((tmp_path / "a" / "config.json").read_text())) == RunConfig()
+    assert from_json(RunConfig, json.loads((tmp_path / "a" / "config.json").read_text())) == RunConfig()
 
 
 # Waiting

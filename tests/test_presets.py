@@ -6,14 +6,15 @@ import pytest
 
 from core.artifact import model_folders, read_run
 from core.catalog import BACKENDS, POSITIONAL
-from core.config import DataConfig, run_config_from_json, to_json
+from core.checked import from_json, to_json
+from core.config import DataConfig, RunConfig
 from core.presets import PRESETS, encoder_small, flags, preset
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_survives_json_and_explains_itself(name):
     config = preset(name)
-    assert run_config_from_json(to_json(config)) == config
+    assert from_json(RunConfig, to_json(config)) == config
     assert PRESETS[name].__doc__
 
 
@@ -31,7 +32,7 @@ def test_encoder_small_is_the_encoder_of_article_a():
 
 @pytest.mark.parametrize("kind", ["encoder", "bilstm"])
 def test_a_shipped_model_is_its_preset(kind):
-    shipped = run_config_from_json(read_run(model_folders()[f"imdb-{kind}"])["config"])
+    shipped = from_json(RunConfig, read_run(model_folders()[f"imdb-{kind}"])["config"])
     assert shipped == preset(f"{kind}-best")
 
 

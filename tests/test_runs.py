@@ -10,7 +10,8 @@ import pytest
 
 from core import jobs, run_folder, runs
 from core.artifact import model_folders
-from core.config import BiLSTMArchitecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig, to_json
+from core.checked import to_json
+from core.config import BiLSTMArchitecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig
 from core.records import Failed, Started, TrainingFinished
 
 FINISHED = TrainingFinished(

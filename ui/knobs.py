@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from core.config import KNOBS_OF_FITS, Checked, DataConfig, LinearArchitecture, RunConfig, options_of
+from core.checked import Checked, options_of
+from core.config import KNOBS_OF_FITS, DataConfig, LinearArchitecture, RunConfig
 
 FIRST = (
     "epochs", "batch_size", "lr", "limit", "max_len", "n_layers", "n_heads", "d_model", "d_hidden", "dropout", "longest_run",

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, LinearArchitecture, architecture_from_json
+from core.checked import from_json
+from core.config import Architecture, BiLSTMArchitecture, EncoderArchitecture, LinearArchitecture
 from core.networks.bilstm import BiLSTM
 from core.networks.blocks import xavier_
 from core.networks.encoder import Encoder
@@ -28,7 +29,8 @@ class _ArchitectureConfig(PreTrainedConfig):
     @property
     def architecture(self) -> Architecture:
         """The frozen architecture that these knobs describe."""
-        return architecture_from_json({knob.name: getattr(self, knob.name) for knob in fields(ARCHITECTURES[self.model_type])})
+        cls = ARCHITECTURES[self.model_type]
+        return from_json(cls, {knob.name: getattr(self, knob.name) for knob in fields(cls)})
 
 
 class EncoderConfig(_ArchitectureConfig):

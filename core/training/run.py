@@ -19,7 +19,8 @@ import pandas as pd
 import torch
 
 from core import artifact
-from core.config import LinearArchitecture, RunConfig, to_json
+from core.checked import to_json
+from core.config import LinearArchitecture, RunConfig
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
 from core.data.corpus import Corpus, encode_corpus

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.ablations import gathered, main
 from core import run_folder
-from core.config import ExperimentConfig, to_json
+from core.checked import to_json
+from core.config import ExperimentConfig
 from core.experiments import BASE, from_table, gather
 from core.presets import preset
 from core.recorded import read

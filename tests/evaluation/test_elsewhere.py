@@ -7,7 +7,8 @@ import pytest
 
 from core.artifact import open_model
 from core.catalog import SOURCES
-from core.config import DataConfig, RunConfig, to_json
+from core.checked import to_json
+from core.config import DataConfig, RunConfig
 from core.data.reviews import Reviews
 from core.evaluation.elsewhere import elsewhere
 from core.inspection.reading import read

@@ -9,7 +9,8 @@ import pytest
 from core import jobs, run_folder, runs
 from core.__main__ import main
 from core.catalog import BACKENDS, CARDS
-from core.config import SweepConfig, sweep_config_from_json, to_json
+from core.checked import from_json, to_json
+from core.config import SweepConfig
 from core.measure import sweep as sweeps
 from core.measure.command import argv
 from core.records import Cancelled, Ceilings, Cell, CellMeasured, Finished, Started
@@ -216,7 +217,7 @@ def test_every_flag_comes_back_as_the_sweep(quick, tmp_path):
         n_heads=5, d_head=8, n_layers=2, dtype="mixed", device="cpu",
     )  # fmt: skip
     assert main([*argv(config), "--out", str(tmp_path / "a"), "--json"]) == 0
-    assert runs.read("a", tmp_path).sweep == config == sweep_config_from_json(json.loads(json.dumps(to_json(config))))
+    assert runs.read("a", tmp_path).sweep == config == from_json(SweepConfig, json.loads(json.dumps(to_json(config))))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import jobs, run_folder, runs
-from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig, to_json
+from core.checked import to_json
+from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig
 from core.evaluation.paired import Paired
 from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
 from core.statistics import Difference

@@ -7,7 +7,8 @@ import pytest
 from filelock import FileLock
 
 from core import jobs, run_folder
-from core.config import SweepConfig, to_json
+from core.checked import to_json
+from core.config import SweepConfig
 from core.presets import preset
 from core.records import Event, Failed, Started
 

@@ -7,7 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import artifact
-from core.config import RunConfig, TrainingConfig, to_json
+from core.checked import to_json
+from core.config import RunConfig, TrainingConfig
 from core.data import tokenizer as tokenizers
 from core.presets import flags, preset
 from core.records import EpochFinished, TrainingStarted

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from core import jobs, run_folder
-from core.config import RunConfig, to_json
+from core.checked import to_json
+from core.config import RunConfig
 from core.measure.planner import Plan
 from core.presets import preset
 from core.records import Failed, Started

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.config import to_json
+from core.checked import to_json
 from core.data.reviews import load
 from core.data.splits import split
 from core.words import count_words

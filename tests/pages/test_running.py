@@ -7,7 +7,8 @@ import pytest
 from filelock import FileLock
 
 from core import run_folder
-from core.config import ClaimConfig, SweepConfig, to_json
+from core.checked import to_json
+from core.config import ClaimConfig, SweepConfig
 from core.presets import preset
 from core.records import Event, Queued, Started
 from tests.pages.test_train import STARTED, step

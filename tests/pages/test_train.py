@@ -11,7 +11,8 @@ from filelock import FileLock
 from streamlit.testing.v1 import AppTest
 
 from core import jobs, run_folder
-from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, SweepConfig, to_json
+from core.checked import to_json
+from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, SweepConfig
 from core.data import uploads
 from core.presets import PRESETS, preset
 from core.records import (

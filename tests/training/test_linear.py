@@ -14,7 +14,8 @@ from transformers import AutoModelForSequenceClassification
 from core import run_folder
 from core.artifact import open_model, read_predictions, read_run
 from core.card import card
-from core.config import DataConfig, LinearArchitecture, RunConfig, TrainingConfig, run_config_from_json
+from core.checked import from_json
+from core.config import DataConfig, LinearArchitecture, RunConfig, TrainingConfig
 from core.data.batches import collate
 from core.evaluation.scoring import score
 from core.networks.auto import LinearForSequenceClassification
@@ -60,7 +61,7 @@ def test_its_model_is_a_folder_like_others(made):
     model, record, predictions = open_model(out / "model"), read_run(out / "model"), read_predictions(out / "model")
     settled = model.architecture
     assert (model.kind, model.label_names) == ("linear", ("negative", "positive"))
-    assert run_config_from_json(record["config"]) == replace(asked, model=settled) and settled.n_features < 150**2
+    assert from_json(RunConfig, record["config"]) == replace(asked, model=settled) and settled.n_features < 150**2
     assert record["n_parameters"] == 2 * settled.n_features + 2
     assert record["metrics"]["test"]["accuracy"] > 0.9
     assert predictions["split"].value_counts()["test"] == record["data"]["n"]["test"]

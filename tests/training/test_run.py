@@ -13,7 +13,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from core import run_folder, runs
 from core.artifact import read_predictions, read_run
 from core.card import card
-from core.config import run_config_from_json
+from core.checked import from_json
+from core.config import RunConfig
 from core.data import tokenizer as tokenizers
 from core.data.batches import Cut
 from core.data.reviews import load, stamp
@@ -75,7 +76,7 @@ def test_nothing_half_done_is_left(made):
 
 def test_its_record_makes_it_again(made, splits):
     run = made.model.run
-    config = run_config_from_json(run["config"])
+    config = from_json(RunConfig, run["config"])
     settled = replace(made.config.model, vocab_size=made.model.tokenizer.get_vocab_size(), n_classes=2)
     assert config == replace(made.config, model=settled)
     assert made.model.architecture == settled
