@@ -19,19 +19,15 @@ from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.figures.labels import percent
-from core.inspection.command import MODEL_HELP, explain
+from core.flags import TEXT, Json, ModelFolder, PresetName, Text, WithoutPrefix
+from core.inspection.command import explain
 from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
 from core.measure.command import measure
-from core.presets import PRESETS, preset
+from core.presets import preset
 from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 from core.tensorboard import Board
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
-WithoutPrefix = tyro.conf.arg(name="")  # tyro frames what a part with a prefix refuses, and names its own insides
-PresetName = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
-Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines, and no progress.")]
-ModelFolder = Annotated[Path, tyro.conf.arg(name="model", help=MODEL_HELP)]
-Text = Annotated[str | None, tyro.conf.arg(help="The review; one that starts with a dash is given as --text='-...'.")]
 Windows = Annotated[bool, tyro.conf.arg(help="Read all of a long review in windows and average their logits.")]
 
 
@@ -40,7 +36,7 @@ def train_command(base: RunConfig, argv: Sequence[str]) -> Callable[..., None]:
 
     def train(
         out: Annotated[Path, tyro.conf.arg(help="Folder of the run: events.jsonl, and the model in model/.")],
-        preset: Annotated[PresetName, tyro.conf.arg(help="Where the defaults below come from.")] = "encoder-small",
+        preset: PresetName = "encoder-small",
         model: Annotated[Architecture, WithoutPrefix] = base.model,
         reviews: Annotated[DataConfig, WithoutPrefix] = base.reviews,
         training: Annotated[TrainingConfig, WithoutPrefix] = base.training,
@@ -104,7 +100,7 @@ def evaluate(
 
 def predict(
     model: ModelFolder,
-    text: Text = None,
+    text: Annotated[str | None, TEXT] = None,
     file: Annotated[Path | None, tyro.conf.arg(help="A table of reviews to label: CSV, TSV, JSON lines or Parquet.")] = None,
     out: Annotated[Path | None, tyro.conf.arg(help="Where the labelled table goes; by default beside FILE.")] = None,
     text_column: str = "text",
@@ -150,7 +146,7 @@ def _say_assumed(notes: Sequence[str]) -> None:
         print(f"data: {note}", file=sys.stderr)
 
 
-def attend(model: ModelFolder, text: Annotated[str, tyro.conf.arg(help="The review.")], as_json: Json = False) -> None:
+def attend(model: ModelFolder, text: Text, as_json: Json = False) -> None:
     """All attention weights of one review: [layers][heads][queries][tokens]; a BiLSTM has one of each but tokens."""
     from core.artifact import open_reader
     from core.inspection.reading import read

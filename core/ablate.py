@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
@@ -15,16 +15,14 @@ from core.ablations import ABLATIONS
 from core.config import Architecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig
 from core.experiments import Outcome, gather, left_s, members, progress
 from core.figures.labels import duration, percent
+from core.flags import Json, PresetName, WithoutPrefix
 from core.jobs import device_of, hold, tell
-from core.presets import PRESETS, flags
+from core.presets import flags
 from core.records import Event, MemberFinished
 from core.run_folder import read_events
 
-WithoutPrefix = tyro.conf.arg(name="")
-PresetName = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
 Names = Annotated[str, tyro.conf.arg(help=f"With commas between: {', '.join(ABLATIONS)}.")]
 Seeds = Annotated[int, tyro.conf.arg(help="How many each is trained with: --seed and those that follow it.")]
-Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines, and no progress.")]
 
 
 def ablate_command(start: RunConfig) -> Callable[..., None]:
@@ -33,7 +31,7 @@ def ablate_command(start: RunConfig) -> Callable[..., None]:
     def ablate(
         out: Annotated[Path, tyro.conf.arg(help="Folder of the run; what it trains is in members/.")],
         ablations: Names,
-        base: Annotated[PresetName, tyro.conf.arg(help="Where the defaults below come from.")] = "encoder-small",
+        base: PresetName = "encoder-small",
         seeds: Seeds = 3,
         model: Annotated[Architecture, WithoutPrefix] = start.model,
         reviews: Annotated[DataConfig, WithoutPrefix] = start.reviews,

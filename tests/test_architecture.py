@@ -21,7 +21,7 @@ ORDER = [
     {"checked"},
     {"config"},
     {"records", "catalog", "words", "disk"},
-    {"presets", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
+    {"presets", "flags", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
     {"figures"},
     {"data", "attention", "positional"},
     {"networks"},

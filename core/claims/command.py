@@ -11,6 +11,7 @@ from core.claims.catalog import find
 from core.claims.claim import Measured
 from core.claims.findings import Finding, findings, measure, measured_in
 from core.config import ClaimConfig
+from core.flags import Json
 from core.jobs import ROOT, hold, tell, turn
 from core.recorded import read
 
@@ -18,7 +19,6 @@ RESULTS = ROOT / "benchmarks"
 """Where recorded figures are."""
 DEVICE = "cpu"
 """Of experiments that are small enough to be run whenever somebody asks."""
-Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object a line for machines.")]
 
 
 def claims(

@@ -8,18 +8,15 @@ from typing import Annotated
 import tyro
 
 from core.catalog import EVIDENCE
-
-MODEL_HELP = (
-    "Folder of a model, such as models/imdb-encoder, or of a transformers classifier; hub:OWNER/NAME for one of the hub."
-)
+from core.flags import Json, ModelFolder, Text
 
 
 def explain(
-    model: Annotated[Path, tyro.conf.arg(help=MODEL_HELP)],
-    text: Annotated[str, tyro.conf.arg(help="The review; one that starts with a dash is given as --text='-...'.")],
+    model: ModelFolder,
+    text: Text,
     report: Annotated[Path | None, tyro.conf.arg(help="Write figures and numbers as one HTML file, too.")] = None,
     remove: Annotated[bool, tyro.conf.arg(help="Cut words out to test evidence, in place of a mask.")] = False,
-    as_json: Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Which words an answer rests on, by several methods, and whether each is better than chance."""
     _refuse_to_write(report)

@@ -12,6 +12,7 @@ import tyro
 
 from core.catalog import BACKENDS
 from core.config import BackendsConfig, SweepConfig
+from core.flags import Json
 from core.jobs import device_of, hold, tell, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
@@ -31,7 +32,6 @@ Length = Annotated[int, tyro.conf.arg(help="Tokens of each review.")]
 Batch = Annotated[int, tyro.conf.arg(help="Reviews at once.")]
 NetworkName = Literal["encoder", "bilstm"]
 Network = Annotated[NetworkName, tyro.conf.arg(help="A BiLSTM has no attention kernel.")]
-Json = Annotated[bool, tyro.conf.arg(name="json", help="Print one JSON object for machines.")]
 
 
 @dataclass(frozen=True, kw_only=True)
