@@ -27,6 +27,12 @@ HEADS = st.Page(
     icon=":material/hub:",
     help="What does each attention head do, and what happens without it?",
 )
+WHATIF = st.Page(
+    "../pages/whatif.py",
+    title="What if",
+    icon=":material/alt_route:",
+    help="What becomes of the answer if the text, or the model, is another?",
+)
 TRAIN = st.Page(
     "../pages/train.py",
     title="Train",
@@ -98,7 +104,10 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [HOME, INSPECT, EVIDENCE, HEADS, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS, CLAIMS]
+pages = [
+    HOME, INSPECT, EVIDENCE, HEADS, WHATIF, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS,
+    CLAIMS,
+]  # fmt: skip
 page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar", expanded=True)
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
@@ -106,8 +115,7 @@ if not presenting:
     st.title(shown.title)  # before the page's own imports, so that there is something to see at once
     from ui import running  # which is slower to import than a title to show
 
-    with st.sidebar:
-        running.line()
+    running.line()
 try:
     from ui import address
 

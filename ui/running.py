@@ -1,5 +1,7 @@
 """What runs at this moment, in a few words on every page."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core import runs
@@ -14,13 +16,17 @@ NAME_LENGTH = 25
 
 
 def line() -> None:
-    """A link to the run that has the machine and how far it is, and how many wait; nothing where nothing runs."""
-    if runs.alive():
-        st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS)()
+    """In the sidebar, where anything runs: a link to the run that has the machine, how far it is, and how many wait."""
+    st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS if runs.alive() else None)()
 
 
 def _draw() -> None:
-    alive = runs.alive()
+    # entered here and not around the fragment: a page asked for as this ends is drawn where the fragment was begun
+    with st.sidebar:
+        _alive(runs.alive())
+
+
+def _alive(alive: Sequence[Run]) -> None:
     for run in alive:
         if run.state == "running":
             page = page_of(run)

@@ -2,8 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from tests.browser.conftest import faults
+from core import run_folder
+from core.records import Started
+from tests.browser.conftest import ROOT, faults, running
 
 PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))
 SHADED = "[aria-label='The review']"
@@ -97,6 +100,36 @@ def test_a_copied_address_shows_the_same_view(server, page):
     page.get_by_role("link", name="Inspect").click()
     page.wait_for_selector("text=Attention received, layer 1, head 3.")
     assert faults(server.log) == []
+
+
+SLOW = """
+import gc, time
+import streamlit as st
+from ui import running
+
+running.SECONDS_BETWEEN_LOOKS = 0.2
+gc.collect = lambda *_: time.sleep(0.4)
+app = st.App({main!r})
+"""
+"""The app where most clicks come when a look at what runs is over and its thread is not: Streamlit collects garbage then."""
+
+
+def test_a_page_that_is_asked_for_while_the_sidebar_is_drawn_is_drawn_in_its_place(model_root, tmp_path, page, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_RUNS", str(tmp_path / "runs"))
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    run_folder.write_request(folder, ["train"], "mine")
+    run_folder.append_event(folder, Started(device="cpu"))
+    (tmp_path / "slow.py").write_text(SLOW.format(main=str(ROOT / "ui" / "main.py")))
+    sidebar = page.get_by_test_id("stSidebar")
+    with FileLock(folder / "lock"), running(model_root, tmp_path / "log", str(tmp_path / "slow.py")) as server:
+        page.goto(server.url + "/claims")
+        for title in ("Compare", "Claims", "Compare", "Claims"):
+            sidebar.get_by_role("link", name="mine").wait_for()
+            sidebar.get_by_role("link", name=title, exact=True).click()
+            page.wait_for_selector(f"h1:has-text('{title}')")
+            assert sidebar.locator("h1").count() == 0
+    assert faults(tmp_path / "log") == []
 
 
 def test_nothing_scrolls_sideways_on_a_telephone(server, page):
