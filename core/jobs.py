@@ -43,6 +43,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NO_MEMORY = ("can't allocate memory", "out of memory")
 """How PyTorch says so, on a CPU and on a GPU."""
 POLL_S = 0.1
+ENDING_S = 30.0
+"""A process may take to end after its last word."""
 
 
 class Stopped(Exception):
@@ -91,14 +93,22 @@ def launch(argv: Sequence[str], folder: Path, title: str | None = None, config: 
 def resume(folder: Path) -> None:
     """Starts a run that is over once more, by its own command: it goes on from where it was, or from the beginning.
 
-    Nothing is started where its process lives. ValueError if its command is not on record; OSError if it cannot be started.
+    A process that has said its last word is waited for. Nothing is started where another one lives. ValueError if its command
+    is not on record, or if it said that it is over and does not end; OSError if it cannot be started.
     """
     command = run_folder.command(folder)
+    if not _within(ENDING_S, lambda: not _is_ending(folder)):
+        raise ValueError(f"the run {folder.name!r} said that it is over, but its process has not ended; try again in a minute")
     if run_folder.is_alive(folder):
         return
     with suppress(BlockingIOError), _inheritable_lock(folder / "launched") as inherited:
         run_folder.reopen(folder)
         _start(command, folder.absolute(), inherited)
+
+
+def _is_ending(folder: Path) -> bool:
+    """Whether the run's process lives and has said its last word."""
+    return run_folder.is_alive(folder) and isinstance(run_folder.last_event(folder), LastEvent)
 
 
 def _renamed(draft: Path, folder: Path) -> bool:
@@ -420,17 +430,18 @@ def stop(folder: Path, grace_s: float = 60.0) -> None:
     Time is needed to store the best weights and to measure them; a run that is ended in the midst of it leaves none.
     """
     cancel(folder)
-    if _over_within(folder, grace_s):
+    if _within(grace_s, lambda: not run_folder.is_alive(folder)):
         return
     for sign in (signal.SIGTERM, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL):
         _signal(folder, sign)
-        if _over_within(folder, 5.0):
+        if _within(5.0, lambda: not run_folder.is_alive(folder)):
             return
 
 
-def _over_within(folder: Path, seconds: float) -> bool:
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    """Waits until it is so, and says whether it came to that."""
     end = time.monotonic() + seconds
-    while run_folder.is_alive(folder):
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(POLL_S / 2)

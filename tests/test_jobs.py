@@ -212,7 +212,8 @@ def test_a_run_whose_process_has_said_its_last_word_goes_on_once_that_has_ended(
             jobs.resume(folder)
         monkeypatch.setattr(jobs, "ENDING_S", 30.0)
         Timer(0.3, ending.release).start()
-        jobs.resume(folder)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda _: jobs.resume(folder), range(2)))
     reaches(folder, "running")
     assert len(starts(root)) == 2
 
