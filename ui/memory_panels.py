@@ -10,8 +10,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.config import LONGEST, SweepConfig
-from core.evaluation.writing import csv_for_excel
-from core.figures import report
 from core.figures.frame import projected
 from core.figures.memory import UNITS, Kept, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.figures.roofline import roofline
@@ -20,7 +18,7 @@ from core.measure.sweep import reached
 from core.measure.tables import MEMORY, TIME, points
 from core.records import CellMeasured
 from core.runs import Run
-from ui import controls, markdown, memory, memory_why, panels, recorded
+from ui import controls, export, markdown, memory, memory_why, panels, recorded
 from ui.memory import Along
 
 HOW = (
@@ -223,36 +221,25 @@ def all_figures(config: SweepConfig, measured: Sequence[CellMeasured], chosen: A
     """The table, and all to take away."""
     frame = memory.table(config, measured, missing)
     st.dataframe(frame, hide_index=True, key="memory_table", column_config=COLUMNS, placeholder="n/a")
-    name = memory.title(config)
-    with st.container(horizontal=True):
-        # a click that drew the page anew would take the other file away before it has been made
-        st.download_button(
-            "Download CSV", partial(csv_for_excel, frame), "attention-memory.csv", "text/csv", key="memory_csv",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
-        command = "" if run is None or run.command is None else run.command
-        st.download_button(
-            "Download HTML", partial(as_html, config, measured, chosen, frame, command), "attention-memory.html", "text/html",
-            key="memory_html", icon=":material/download:", on_click="ignore",
-            help="One file with both charts, which needs no network.",
-        )  # fmt: skip
-    st.caption(f"{markdown.literal(name)}. This page's address finds it again.")
-    if command:
+    found = taken(config, measured, chosen, run, frame)
+    export.downloads(found, "memory_cells")
+    st.caption(f"{markdown.literal(memory.title(config))}. This page's address finds it again.")
+    if found.command:
         st.caption("The exact command:")
-        st.code(command, language="bash", wrap_lines=True)
+        st.code(found.command, language="bash", wrap_lines=True)
 
 
-def as_html(config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, frame, command: str) -> str:
-    """The same as a file."""
+def taken(
+    config: SweepConfig, measured: Sequence[CellMeasured], chosen: Along, run: Run | None, frame: pd.DataFrame
+) -> export.Export:
+    """The same as files, without the columns that say nothing."""
     here = chosen.here(measured)
-    said = [memory.headline(config, chosen, here), *memory.findings(config, chosen, here)]
-    drawn = figures(config, chosen, here, log=True)
-    return report.page(
-        f"Attention: {memory.title(config)}", said, drawn, written(frame), notes(config, chosen, measured), command
+    return export.Export(
+        title=f"Attention: {memory.title(config)}",
+        table=frame.dropna(axis="columns", how="all"),
+        of=["Predicted, nothing measured." if run is None else f"Run {run.id}: {memory.title(config)}."],
+        said=[memory.headline(config, chosen, here), *memory.findings(config, chosen, here)],
+        charts=figures(config, chosen, here, log=True),
+        notes=notes(config, chosen, measured),
+        command=(run and run.command) or "",
     )
-
-
-def written(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table as text, without the columns that say nothing."""
-    texts = {name: frame[name].map(form.format, na_action="ignore") for name, form in NUMBERS.items()}
-    return frame.astype(object).assign(**texts).dropna(axis="columns", how="all")

@@ -27,7 +27,10 @@ ROW_ERROR = 1e-4
 """A row of weights may miss 1 by so much through float32 arithmetic, not by more."""
 SMALL_PRINT = "#59646d"
 """Ticks and titles of axes on the light theme: Streamlit's own grey has a contrast of 3.8 to 1 there."""
-SHARES = ("accuracy", "from", "to", "attention", "calibration error", "by chance", "read in part")
+SHARES = (
+    "accuracy", "from", "to", "attention", "calibration error", "by chance", "read in part", "prediction is off by",
+    "others used",
+)  # fmt: skip
 PERCENT = {name: st.column_config.NumberColumn(format="%.1f%%") for name in SHARES}
 """Columns of tables that hold percents."""
 

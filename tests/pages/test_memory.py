@@ -14,7 +14,7 @@ from core.measure.tables import Point, memory_table, time_table
 from core.recorded import Recorded
 from core.recorded import write as write_results
 from core.records import Cancelled, Ceilings, CellMeasured, Failed, Finished, Queued, Started
-from ui import measuring, memory, memory_panels, memory_why, recorded
+from ui import export, measuring, memory, memory_panels, memory_why, recorded
 from ui.memory import MIB, Along
 
 CONFIG = SweepConfig(lengths=(128, 512), batches=(2,), n_heads=4, d_head=16, device="cpu")
@@ -125,7 +125,8 @@ def test_a_busy_machine_gives_no_verdict_on_time():
     assert (row["others used"], row["remarks"]) == (
         pytest.approx(43), "no verdict on its time: others used 43 % of the machine while this was measured",
     )  # fmt: skip
-    for text in (memory_panels.as_html(CONFIG, busy, LENGTHS, memory.table(CONFIG, busy, ""), ""), memory_panels.HOW):
+    taken = memory_panels.taken(CONFIG, busy, LENGTHS, None, memory.table(CONFIG, busy, ""))
+    for text in (export.as_html(taken, ""), memory_panels.HOW):
         assert "faster" not in text.replace(memory_panels.HOW, "") and "no verdict" in text
 
 
@@ -347,16 +348,17 @@ def test_a_kernel_that_cannot_run_here_says_why(page, launched):
     ("key", "asked", "told", "chosen"),
     [
         ("memory_lengths", ["8192"], None, [8192]),
-        ("memory_lengths", ["512", "3000"], "The address asks for 3000 (memory_lengths), which cannot be shown here: 512 is", [512]),
-        ("memory_batches", ["5"], "The address asks for 5 (memory_batches), which cannot be shown here: 8 is shown", [8]),
-        ("memory_backends", ["flash", "sdpa"], "The address asks for flash (memory_backends), which cannot be shown here: sdpa", ["sdpa"]),
+        ("memory_lengths", ["512", "3000"], "3000 (memory_lengths), which cannot be shown here: 512 is", [512]),
+        ("memory_batches", ["5"], "5 (memory_batches), which cannot be shown here: 8 is", [8]),
+        ("memory_backends", ["flash", "sdpa"], "flash (memory_backends), which cannot be shown here: sdpa is", ["sdpa"]),
     ],
 )  # fmt: skip
 def test_what_an_address_asks_for_is_chosen_or_something_else_said_to_be_shown(page, key, asked, told, chosen):
     page.query_params[key] = asked
     page.run()
     assert not page.exception and list(pills(page, key).value) == chosen
-    assert [warning.value.replace("\\", "")[: len(told or "")] for warning in page.warning] == ([told] if told else [])
+    said = [warning.value.replace("\\", "") for warning in page.warning]
+    assert said == ([f"The address asks for {told} shown instead."] if told else [])
 
 
 @pytest.mark.parametrize(
@@ -452,15 +454,17 @@ def test_a_tab_has_every_figure_to_take_away(page, root):
     assert page.dataframe[0].value["measured MiB"].notna().all()
     assert "measure sweep" in page.code[0].value
     buttons = page.get("download_button")
-    assert [each.proto.label for each in buttons] == ["Download CSV", "Download HTML"]
+    assert [each.proto.label for each in buttons] == ["Download CSV", "Download Markdown", "Download HTML"]
     assert all(each.proto.ignore_rerun for each in buttons)  # or the second of two quick clicks would find no file
 
 
-def test_a_file_to_take_away_needs_nothing_else():
-    frame = memory.table(CONFIG, ALL, "")
-    text = memory_panels.as_html(CONFIG, ALL, LENGTHS, frame, "python -m core <x>")
-    assert "Measured at 512 tokens" in text and "&lt;b&gt;EPYC&lt;/b&gt;" in text and "python -m core &lt;x&gt;" in text
-    assert "<td>5</td>" in text and "5.00" not in text and "<td>+0.0%</td>" in text and "<th>reserved MiB</th>" not in text
+def test_a_file_to_take_away_needs_nothing_else(root):
+    write(root, "a", Started(device="cpu"), *ALL, Finished())
+    taken = memory_panels.taken(CONFIG, ALL, LENGTHS, runs.read("a"), memory.table(CONFIG, ALL, ""))
+    text = export.as_html(taken, "http://localhost/memory?memory_run=a")
+    assert "Measured at 512 tokens" in text and "&lt;b&gt;EPYC&lt;/b&gt;" in text and "core measure sweep" in text
+    assert "<td>5</td>" in text and "<th>prediction is off by %</th>" in text and "<th>reserved MiB</th>" not in text
+    assert "<p>Run a: " in text and "memory?memory_run=a" in text
     assert "<script src" not in text and "<b>EPYC</b>" not in text.replace("\\u003c", "<")
 
 
