@@ -12,12 +12,13 @@ from core.evaluation.answers import Order, arrange
 from core.evaluation.behind import OF_ONE, OF_TWO, Wanted, Which, answered, confusion, wanted_places
 from core.evaluation.predictions import Predictions, aligned
 from core.statistics import share
-from ui import answer_table, compare, controls, loaders, markdown, panels
+from ui import answer_table, compare, controls, export, loaders, markdown, panels
 from ui.review_text import as_html
 
 TEST = "test"
 ANY = "any"
 ORDERS: tuple[Order, ...] = ("most confident first", "least confident first", "largest difference first")
+READ = "Read is the share of a review's tokens that a model reads."
 LONGEST = 10**6
 """Words that a person may ask for."""
 
@@ -65,18 +66,19 @@ def matrices(found: Behind) -> None:
     cells = st.grid(len(found.names), min_column_width=320, gap="large")
     for place, answers in enumerate(found.answers):
         with cells.cell():
-            st.markdown(_standing(found, place))
+            st.markdown(f"**{markdown.literal(found.titles[place])}**: {markdown.literal(standing(found, place))}")
             _matrix(found, place, answers)
 
 
-def _standing(found: Behind, place: int) -> str:
+def standing(found: Behind, place: int) -> str:
+    """How often a model is right, and how often one would be that answers the same always."""
     answers = found.answers[place]
     right, most = share(int(answers.correct.sum()), len(answers)), pd.Series(answers.labels).value_counts()
     assert right is not None
-    often = markdown.literal(found.label_names[int(most.index[0])])
+    often = found.label_names[int(most.index[0])]
     return (
-        f"**{markdown.literal(found.titles[place])}**: {right.value:.1%} right ({100 * right.low:.1f} to {right.high:.1%}, "
-        f"n = {len(answers):,}). Always “{often}” would be {most.iloc[0] / len(answers):.1%}."
+        f"right in {right.value:.1%} of {len(answers):,} reviews (95% interval {right.low:.1%} to {right.high:.1%}); always "
+        f"answering “{often}” would be right in {most.iloc[0] / len(answers):.1%}."
     )
 
 
@@ -129,16 +131,17 @@ def _order(found: Behind) -> Order:
 
 
 def _which(found: Behind) -> Which:
-    if len(found.titles) == 1:
-        titles = {which: which for which in OF_ONE}
-    else:
-        first, second = found.titles
-        titles = {
-            which: which.replace("the first", first) if "the first" in which else which.replace("the second", second)
-            for which in OF_TWO
-        }
+    titles = _titles_of_which(found)
     chosen = controls.one("Which", titles, "reviews_which")
     return next(which for which in titles if which == chosen)
+
+
+def _titles_of_which(found: Behind) -> dict[Which, str]:
+    if len(found.titles) == 1:
+        return {which: which for which in OF_ONE}
+    first, second = found.titles
+    return {which: which.replace("the first", first) if "the first" in which else which.replace("the second", second)
+            for which in OF_TWO}  # fmt: skip
 
 
 def _class(chosen: str) -> int | None:
@@ -157,11 +160,38 @@ def table(found: Behind, wanted: Wanted, order: Order) -> None:
     key = answer_table.key("reviews_table", found.names, found.of, wanted, order)
     place = answer_table.ticked(shown, found.titles, key)
     st.caption(
-        f"{len(places):,} of {len(found.answers[0]):,} reviews, shown up to {answer_table.LONGEST_CELL} characters. Read is "
-        "the share of a review's tokens that a model reads. Probabilities are of the answer given, rounded down."
+        f"{len(places):,} of {len(found.answers[0]):,} reviews, shown up to {answer_table.LONGEST_CELL} characters, and whole "
+        f"in the files. {READ} Probabilities are of the answer given, rounded down."
     )
     text = None if place is None else shown["review"].iloc[place]
     _one(found, text if isinstance(text, str) else None, ticked=place is not None)
+    export.downloads(taken(found, wanted, shown), "reviews_table")
+
+
+def taken(found: Behind, wanted: Wanted, shown: pd.DataFrame) -> export.Export:
+    """The reviews of the table, whole, as files."""
+    return export.Export(
+        title=f"Reviews behind {' and '.join(found.titles)}",
+        table=shown.drop(columns="row"),
+        of=[
+            f"{len(shown):,} of {len(found.answers[0]):,} reviews: {described(found, wanted)}.",
+            *export.of_models(found.names),
+        ],
+        said=[f"{title}: {standing(found, place)}" for place, title in enumerate(found.titles)],
+        notes=[READ, "Probabilities are of the answer given."],
+    )
+
+
+def described(found: Behind, wanted: Wanted) -> str:
+    """Which reviews are wanted, in words."""
+    of = "test reviews" if found.of == TEST else found.of
+    said = [of, _titles_of_which(found)[wanted.which]]
+    said += [] if wanted.label is None else [f"label {found.label_names[wanted.label]}"]
+    answers = zip(found.titles, wanted.answers, strict=False)
+    said += [f"answer of {title} {found.label_names[answer]}" for title, answer in answers if answer is not None]
+    longest = f"to {wanted.longest:,} words" if wanted.longest is not None else "words on"
+    said += [f"from {wanted.shortest:,} {longest}"] if wanted.shortest or wanted.longest is not None else []
+    return ", ".join(said)
 
 
 def _texts(found: Behind, answers: Predictions) -> list[str | None]:

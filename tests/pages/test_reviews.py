@@ -1,5 +1,6 @@
 """From a figure to the reviews behind it, and on to Inspect."""
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from core.data.reviews import load
 from core.data.splits import split
 from core.words import count_words
 from tests import small_runs
+from ui import behind, export
 
 MODELS = ("imdb-encoder", "imdb-bilstm")
 RIGHT = {"imdb-encoder": 3, "imdb-bilstm": 4}
@@ -88,7 +90,8 @@ def test_every_review_is_there_the_surest_answers_first(page, splits):
     n = len(splits.test)
     assert first.to_numpy().sum() == n and np.trace(first.to_numpy()) == n - n // 3
     share = max(np.mean(splits.test.labels), 1 - np.mean(splits.test.labels))
-    assert f"n = {n}). Always" in said(page) and f"would be {share:.1%}." in said(page)
+    assert f"right in {1 - n // 3 / n:.1%} of {n} reviews (95% interval" in said(page)
+    assert f"would be right in {share:.1%}." in said(page)
 
 
 def test_a_cell_leads_to_its_reviews(page):
@@ -124,6 +127,22 @@ def test_a_ticked_review_stands_below_letter_for_letter_and_opens_in_inspect(pag
     page.button(key="reviews_open").click().run()
     assert page.title[0].value == "Inspect" and page.text_area(key="inspect_review").value == text
     assert page.multiselect(key="inspect_models").value == list(MODELS)
+
+
+def test_what_is_shown_can_be_taken_away(page, splits, monkeypatch):
+    taken: list[export.Export] = []
+    monkeypatch.setattr(behind.export, "downloads", lambda found, key: taken.append(found))
+    page.selectbox(key="reviews_label").set_value("1")
+    page.selectbox(key="reviews_which").set_value("both are right").run()
+    page.number_input(key="reviews_to").set_value(14).run()
+    found, n = taken[-1], len(rows(page))
+    assert found.of[0] == (
+        f"{n} of {len(splits.test)} reviews: test reviews, both are right, label positive, from 0 to 14 words."
+    )
+    assert [sentence.partition(":")[0] for sentence in found.said] == list(MODELS)
+    table = pd.read_csv(io.BytesIO(export.as_csv(found, "http://x")), encoding="utf-8-sig")
+    assert len(table) == n and table["review"].str.startswith(MARKUP).all() and set(table["label"]) == {"positive"}
+    assert "<b>good</b>" not in export.as_html(found, "") and r"\<b\>good" in export.as_markdown(found, "")
 
 
 def test_checks_are_made_on_demand(page, splits):
