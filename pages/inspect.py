@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.artifact import Model
-from ui import controls, loaders, maps, panels
+from ui import controls, history, loaders, maps, panels
 
 st.markdown(
     "Type a film review: each model says what it makes of it, and its words are shaded by the attention they receive.  \n"
@@ -14,6 +14,7 @@ if not loaders.model_names():
     st.stop()
 review = controls.review()
 names, windows = controls.readers()
+history.offer(review, names)
 if not review.strip():
     st.info("Nothing to read yet: type a review above, or take one of the examples.")
     st.stop()
@@ -21,12 +22,13 @@ if not names:
     st.info("Choose a model to read the review.")
     st.stop()
 
-views = []
+views, answers = [], {}
 columns = st.grid(len(names), min_column_width=340, gap="large")
 for name in names:
     with columns.cell(), panels.refusals():
         reading, model = loaders.reading(name, review, windows), loaders.model(name)
         panels.answer(model, reading)
+        answers[name] = reading.prediction
         if isinstance(model, Model) and model.kind == "linear":
             panels.added(model, reading)
             continue
@@ -34,3 +36,4 @@ for name in names:
         panels.words(views[-1])
 for view in views:
     maps.show(view)
+history.note(review, names, answers)

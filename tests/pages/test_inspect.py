@@ -98,8 +98,9 @@ def test_an_empty_page_invites_and_opens_no_model(inspect):
     assert not reviews(inspect)
 
 
-@pytest.mark.parametrize("windows", [False, True])
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize(
+    ("name", "windows"), [*((name, False) for name in PROBES), *((name, True) for name in ("spaces", "emoji", "long_unread"))]
+)
 def test_every_probe_is_shown_letter_for_letter(inspect, name, windows):
     read(inspect, PROBES[name], windows=windows)
     shown = reviews(inspect)
