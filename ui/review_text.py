@@ -2,7 +2,7 @@
 
 import html
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -56,8 +56,13 @@ def units(parts: Parts, shares: np.ndarray) -> list[Unit]:
 
 def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, of: str = "attention") -> str:
     """`text`, letter for letter, as HTML; what the arguments are is said at `pieces`."""
-    drawn = "".join(_span(piece) for piece in pieces(text, shaded, read, of=of))
-    return f'<div dir="auto" tabindex="0" role="group" aria-label="The review" style="{block()}">{drawn}</div>'
+    return drawn(pieces(text, shaded, read, of=of))
+
+
+def drawn(found: Iterable[Piece]) -> str:
+    """The pieces of a text as HTML."""
+    spans = "".join(map(_span, found))
+    return f'<div dir="auto" tabindex="0" role="group" aria-label="The review" style="{block()}">{spans}</div>'
 
 
 def block(*, scrolling: bool = True) -> str:
@@ -66,13 +71,20 @@ def block(*, scrolling: bool = True) -> str:
 
 
 def pieces(
-    text: str, shaded: Sequence[Unit], read: Sequence[Span], *, of: str = "attention", chosen: int | None = None
+    text: str,
+    shaded: Sequence[Unit],
+    read: Sequence[Span],
+    *,
+    of: str = "attention",
+    chosen: int | None = None,
+    largest: float | None = None,
 ) -> list[Piece]:
     """All of `text`: what is outside `read` is paler, unknown words are underlined with dots, and one unit may be `chosen`.
 
-    `of`: what the shares are of.
+    `of`: what the shares are of. `largest`: the share of the strongest colour, by default the largest there is.
     """
-    largest = max((abs(unit.share) for unit in shaded), default=0.0)
+    if largest is None:
+        largest = max((abs(unit.share) for unit in shaded), default=0.0)
     edges = {0, len(text), *(edge for unit in shaded for edge in unit.span), *(edge for span in read for edge in span)}
     spans = [unit.span for unit in shaded]
     found = []

@@ -35,6 +35,8 @@ class Rewrite:
     """A text with one thing changed."""
 
     kind: Kind
+    at: int
+    """Where in the text it begins, or is first."""
     before: str
     after: str
     """What stands where `before` stood: once, or everywhere for a name."""
@@ -54,12 +56,13 @@ def negations(text: str) -> Iterator[Rewrite]:
         after = match.expand(written)
         if match[0].isupper() and len(match[0]) > 1:
             after = after.upper()
-        yield Rewrite(kind="negation", before=match[0], after=after, text=text[: match.start()] + after + text[match.end() :])
+        changed = text[: match.start()] + after + text[match.end() :]
+        yield Rewrite(kind="negation", at=match.start(), before=match[0], after=after, text=changed)
 
 
 def names(text: str) -> Iterator[Rewrite]:
     """The text with one name of `NAMES`, wherever it has a capital, replaced by the next of its list that is not there."""
-    there = set(re.findall(r"\w+", text))
+    there = {match[0]: match.start() for match in reversed(list(re.finditer(r"\w+", text)))}
     for known in NAMES:
         for place, name in enumerate(known):
             if name not in there:
@@ -67,4 +70,4 @@ def names(text: str) -> Iterator[Rewrite]:
             others = known[place + 1 :] + known[:place]
             other = next((other for other in others if other not in there), others[0])
             changed = re.sub(rf"\b{name}\b", other, text)
-            yield Rewrite(kind="name", before=name, after=other, text=changed)
+            yield Rewrite(kind="name", at=there[name], before=name, after=other, text=changed)

@@ -56,6 +56,13 @@ def test_a_text_of_every_name_still_has_others_for_them():
     assert all(change.before not in change.text.split() and change.after in change.text.split() for change in changed)
 
 
+def test_places_are_the_first():
+    text = "Tom isn't John, and John is not Tom."
+    assert [(change.before, change.at) for change in rewrites(text)] == [
+        ("isn't", 4), ("is not", 25), ("John", 10), ("Tom", 0),
+    ]  # fmt: skip
+
+
 def test_only_the_first_are_taken(monkeypatch):
     monkeypatch.setattr(rules, "MOST", 2)
     assert [(change.kind, change.before) for change in rewrites("It is, was and will be John, Mary and Emma.")] == [

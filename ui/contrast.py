@@ -1,0 +1,110 @@
+"""Two texts, or one through two models, side by side: what is answered, and what each word is worth on one scale."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.figures.evidence import contrast_heatmap
+from core.figures.labels import percent, visible
+from core.inspection.edits import ABSENT, Contrast, Weighed
+from core.records import Span
+from ui import compare, export, loaders, markdown, panels
+from ui.review_text import Piece, Unit, drawn, pieces
+
+NEW = "font-weight:600;text-decoration:underline 2px;text-underline-offset:4px"
+GONE = "text-decoration:line-through 2px"
+"""How words look that one of two texts lacks."""
+NOTES = (
+    "A word's worth is what the log-odds of {label} lose when a mask stands in its place, in nats; what was not read has none. "
+    "In the difference, the second less the first, a word that one side lacks counts 0 there."
+)
+
+
+def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: str) -> None:
+    """Both answers with their words, their difference word by word, and all of it to take away.
+
+    `called` tells the two apart; `key` begins with the page's name.
+    """
+    said, label = sentences(both, called), both.first.label
+    st.markdown(markdown.literal(" ".join(said)))
+    limit = float(np.nanmax(np.abs(both.values), initial=0))
+    columns = st.grid(2, min_column_width=340, gap="large")
+    looks = (both.gone, GONE), (both.new, NEW)
+    for one, model, name, (places, look) in zip((both.first, both.second), models, called, looks, strict=True):
+        with columns.cell():
+            if models[0] == models[1]:  # else each answer says whose it is
+                st.caption(markdown.literal(name))
+            panels.answer(loaders.model(model), loaders.reading(model, one.text, windows=False))
+            st.html(as_html(one, places, look, limit))
+    marks = "Struck through: only in the first. Underlined: only in the second." if both.gone or both.new else ""
+    st.caption(f"{shades(label, limit)} {marks}")
+    rows = dict(zip((*called, "difference"), (*both.values, both.difference), strict=True))
+    figure = contrast_heatmap(both.words, rows, label)
+    panels.chart(figure, key=f"{key}_chart", alt=f"What each word is worth for {label}, {called[0]} and {called[1]}")
+    notes = NOTES.format(label=label)
+    st.caption(markdown.literal(notes))
+    found = table(both, called)
+    with st.expander("Every number"):
+        st.dataframe(found, hide_index=True, key=f"{key}_table", placeholder="-")
+        export.downloads(
+            export.Export(
+                title=f"What if: {called[0]} and {called[1]}", table=found, of=of(models), said=said,
+                charts={"Word by word": figure}, notes=[notes],
+            ),
+            key=key,
+        )  # fmt: skip
+
+
+def shades(label: str, limit: float) -> str:
+    """What the colours of words are; they are full at `limit`, in nats."""
+    return f"Orange speaks for {markdown.literal(label)}, blue against it; full colour at {limit:.2f} nats."
+
+
+def sentences(both: Contrast, called: tuple[str, str]) -> list[str]:
+    """What becomes of the answer and of the words; typed words are not among them."""
+    first, second = both.first, both.second
+    points, nats = 100 * (second.probability - first.probability), second.log_odds - first.log_odds
+    turned = f": the answer turns to {second.prediction.label}" if second.prediction.label != first.label else ""
+    words = ", ".join(f"{len(places)} {what}" for places, what in ((both.new, "added"), (both.gone, "removed")) if places)
+    return [
+        f"{first.label}: {called[0]} {percent(first.probability)}, {called[1]} {percent(second.probability)} "
+        f"({compare.signed(points)} points){turned}.",
+        f"Log-odds: {first.log_odds:+.2f}, {second.log_odds:+.2f} ({nats:+.2f} nats).",
+        f"Words: {words}." if words else "No word differs.",
+    ]
+
+
+def table(both: Contrast, called: tuple[str, str]) -> pd.DataFrame:
+    """A row for each word: where it is, what it is worth in either, and the difference, in nats."""
+    sides = [called[0] if j == ABSENT else called[1] if i == ABSENT else "both" for i, j in both.pairs.tolist()]
+    columns = dict(zip((*called, "difference"), (*both.values, both.difference), strict=True))
+    return pd.DataFrame({"word": [visible(word) for word in both.words], "in": sides} | columns)
+
+
+def as_html(one: Weighed, marked: Collection[int], look: str, limit: float) -> str:
+    """The text with its words shaded by their worth, in full at `limit`; the `marked` ones, read or not, have a look beside."""
+    shares = one.values / limit if limit else one.values
+    shaded = [Unit(span=word.span, share=float(share), unknown=word.unknown)
+              for word, share in zip(one.words, shares, strict=True)]  # fmt: skip
+    read = [word.span for word in one.words if word.read]
+    found = pieces(one.text, shaded, read, of="worth of the strongest word here", largest=1.0)
+    return drawn(_marked(found, [one.words[place].span for place in marked], look))
+
+
+def _marked(found: Sequence[Piece], spans: Sequence[Span], look: str) -> list[Piece]:
+    """The pieces, of which those that are one of the spans have a look of their own."""
+    own, begins = {start for start, _ in spans}, np.cumsum([0, *(len(piece.text) for piece in found)])[:-1]
+    return [replace(piece, style=f"{piece.style};{look}") if begin in own else piece
+            for piece, begin in zip(found, begins.tolist(), strict=True)]  # fmt: skip
+
+
+def of(models: Sequence[str]) -> list[str]:
+    """What figures of these models are of, with their weights, a sentence each."""
+    from core.inspection.report import weights_hash
+
+    names = dict.fromkeys(models)
+    return [*export.of_models(list(names)), *(f"{loaders.model_title(name)}: weights of SHA-256 "
+            f"{weights_hash(loaders.model(name))}, evaluation mode." for name in names)]  # fmt: skip
