@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from core.config import MISTAKES_OF_ATTENTION, RunConfig
 
+NETWORKS = {"encoder": "an encoder", "decoder": "a decoder", "bilstm": "a BiLSTM", "linear": "a linear model"}
 OTHER_PRECISION = {"float32": "bfloat16", "bfloat16": "float32"}
 
 
@@ -26,7 +27,9 @@ class Ablation:
         knobs = {knob: value for knob, value in self.knobs.items() if hasattr(part, knob)}
         with self.named():
             if not knobs:
-                raise ValueError(f"a {base.model.kind} has no {' or '.join(self.knobs)}; choose another base or ablation")
+                raise ValueError(
+                    f"{NETWORKS[base.model.kind]} has no {' or '.join(self.knobs)}; choose another base or ablation"
+                )
             variant = replace(base, **{self.part: replace(part, **knobs)})
             if variant == base:
                 raise ValueError(f"this base has {_listed(knobs)} already, so nothing would change; choose another ablation")

@@ -6,14 +6,14 @@ from core.claims.command import known
 from ui import claims
 
 st.markdown(
-    "Tutorials repeat what few have measured. Here each claim has an experiment, and a rule makes a verdict of its figures.  \n"
-    "A verdict is of the scale, the data and the hardware that stand beside it, and of nothing larger."
+    "Tutorials repeat what few have measured. Here each has an experiment, and a rule turns its figures into a verdict.  \n"
+    "A verdict holds for the scale, the data and the hardware named beside it, and for nothing beyond them."
 )
 found = known()
 claims.counts(found)
 shown = claims.choose(found)
 if not shown:
-    st.info("No claim of these themes came to these verdicts: choose others.")
+    st.info("No claim of these themes has any of these verdicts: choose others.")
     st.stop()
 claims.table(shown)
 claims.downloads(shown)

@@ -86,8 +86,9 @@ def test_a_precision_is_held_against_the_other_one(name, other):
 @pytest.mark.parametrize(
     ("base", "name", "said"),
     [
-        ("bilstm", "heads-1", "a bilstm has no n_heads"),
-        ("bilstm", "positions-none", "a bilstm has no positional"),
+        ("bilstm", "heads-1", "a BiLSTM has no n_heads"),
+        ("bilstm", "positions-none", "a BiLSTM has no positional"),
+        ("nb-svm", "heads-1", "a linear model has no n_heads"),
         ("bilstm", "layers-3", "n_layers: got 3, expected int from 1 to 2"),
         ("encoder-small", "heads-8", "this base has n_heads 8 already"),
         ("encoder-two-layer", "beta2-0.98", "this base has betas (0.9, 0.98) already"),

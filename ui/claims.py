@@ -40,7 +40,7 @@ def counts(found: Sequence[Finding]) -> None:
     with st.container(horizontal=True, gap="small"):
         for outcome in OUTCOMES:
             color, icon = LOOKS[outcome]
-            st.badge(f"{told[outcome]} {outcome}", icon=icon, color=color)  # type: ignore[arg-type]
+            st.badge(f"{outcome}: {told[outcome]}", icon=icon, color=color)  # type: ignore[arg-type]
 
 
 def choose(found: Sequence[Finding]) -> list[Finding]:
@@ -148,7 +148,7 @@ def again(found: Finding) -> None:
     """The button that measures a claim here and now, and how that goes."""
     claim = found.claim
     if not isinstance(claim, Measured):
-        st.caption("Its figures are of a longer benchmark, which measures them again:")
+        st.caption("Its figures come from a longer benchmark. To measure them again:")
         st.code(found.command, language="bash", wrap_lines=True)
         return
     asked = ("claims", launching.token("claims"), argv(claim.name), f"Claim {claim.number}: {claim.name}")
@@ -195,11 +195,11 @@ def _standing(run: Run) -> None:
     elif run.state == "succeeded":
         st.success(f"{name} was measured; its figures are above.", icon=":material/check:")
     elif run.state == "cancelled":
-        st.info(f"{name} was stopped before it had a figure.", icon=":material/stop:")
+        st.info(f"{name} was stopped before it had any figures.", icon=":material/stop:")
     else:
         launching.ended(run)
     if run.is_alive:
-        launching.end(run, f"claims_end_{run.id}", "What it has found until now is lost.")
+        launching.end(run, f"claims_end_{run.id}", "What it has found so far is lost.")
 
 
 def downloads(found: Sequence[Finding]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from core.claims.claim import Claim, Measured, Read, Verdict, fails, holds, not_shown, only_when
 from core.claims.figures import DISTANCES, Figures, of_loss, of_state
 from core.claims.lookup import lost
-from core.claims.rules import LEARNED, at_all, by_as_much, if_learned, number, of_all, too_few
+from core.claims.rules import LEARNED, at_all, by_as_much, called, if_learned, number, of_all, too_few
 from core.recorded import Table
 
 EXPERIMENT = "members"
@@ -33,10 +33,10 @@ def from_scratch(figures: Figures) -> Verdict:
     low, high = (number(figures, f"accuracy, {end}, %") for end in ("from", "to"))
     said = (
         f"the shipped encoder, the best of many configurations on all reviews, reaches {number(figures, 'accuracy, %'):.1f} % "
-        f"({low:.1f} to {high:.1f}), told was 91.6"
+        f"({low:.1f} to {high:.1f}; claimed: 91.6)"
     )
     if number(figures, "seeds") < 3:
-        return not_shown(f"{said}; that is one seed, and three of the told configuration need a GPU: python -m benchmarks.gpu")
+        return not_shown(f"{said}; that is one seed; three of the article's configuration need a GPU: python -m benchmarks.gpu")
     return holds(said) if high >= 91.6 else fails(said)
 
 
@@ -56,11 +56,11 @@ DROP = "larger drop of the bilstm, points"
 
 def bilstm_drops(figures: Figures) -> Verdict:
     """Holds if the BiLSTM loses more than the Transformer from short reviews to long ones, over three seeds; fails if the
-    interval ends below a point; not shown where chance leaves it open, or where either tells less than 70 % of the
-    short reviews rightly."""
+    interval ends below a point; not shown where chance leaves it open, or where either is right in less than 70 % of
+    the short reviews."""
     verdict = at_all(figures, DROP)
     short = {name: number(figures, f"{name} up to 96 words, %") for name in ("bilstm", "transformer")}
-    told = " and ".join(f"{share:.1f} % of the {name}'s" for name, share in short.items())
+    told = " and ".join(f"{share:.1f} % of the {called(name)}'s" for name, share in short.items())
     said = f"{verdict.why}; up to 96 words {told} answers are right"
     return Verdict(verdict.outcome, said) if min(short.values()) >= LEARNED else not_shown(said)
 
@@ -98,7 +98,7 @@ def heads(tables: Mapping[str, Table]) -> Figures:
 
 def eight_heads(figures: Figures) -> Verdict:
     """Holds if one head and sixteen are both shown to be worse than eight; "only when" one of them is; fails if neither loses
-    a point; else not shown, nor where eight tell less than 70 % rightly."""
+    a point; else not shown, nor where eight are right in less than 70 %."""
     parts = {"one head": at_all(figures, ONE), "sixteen heads": at_all(figures, SIXTEEN)}
     return if_learned(figures, of_all(parts), BASE)
 
@@ -113,7 +113,7 @@ def unplaced(tables: Mapping[str, Table]) -> Figures:
 
 def positions_matter(figures: Figures) -> Verdict:
     """Holds if accuracy without positions is shown to be lower; fails if the interval of the loss ends below a point; else not
-    shown, nor where the base tells less than 70 % rightly."""
+    shown, nor where the base is right in less than 70 %."""
     return if_learned(figures, at_all(figures, UNPLACED), BASE)
 
 
@@ -127,7 +127,7 @@ def batch_normed(tables: Mapping[str, Table]) -> Figures:
 
 def batch_norm_costs(figures: Figures) -> Verdict:
     """Holds if the interval of the loss by batch norm is above 0 and reaches 5 points; fails if it ends below 5 points; else
-    not shown, nor where the base tells less than 70 % rightly."""
+    not shown, nor where the base is right in less than 70 %."""
     return if_learned(figures, by_as_much(figures, BATCHED, 5.0), BASE)
 
 
@@ -150,7 +150,7 @@ SMALL = "gain of the bilstm, points"
 
 def lstm_can_win(figures: Figures) -> Verdict:
     """Holds if the regularised BiLSTM is shown to be better; fails if the interval of its gain ends below a point; else not
-    shown, nor where either tells less than 70 % rightly."""
+    shown, nor where either is right in less than 70 %."""
     return if_learned(figures, at_all(figures, SMALL), "bilstm, %", "transformer, %")
 
 
@@ -164,8 +164,8 @@ def pooled(tables: Mapping[str, Table]) -> Figures:
 
 def pooling_matters(figures: Figures) -> Verdict:
     """Holds if the mean over padding and the first token alone are both shown to be worse than the mean over real tokens; "only
-    when" one of them is; fails if neither loses a point; else not shown, nor where the base tells less than 70 %
-    rightly."""
+    when" one of them is; fails if neither loses a point; else not shown, nor where the base is right in less than
+    70 %."""
     parts = {"a mean over padding": at_all(figures, PADDED), "the first token": at_all(figures, FIRST)}
     return if_learned(figures, of_all(parts), BASE)
 

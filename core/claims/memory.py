@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.claims.claim import Claim, Measured, Read, Verdict, fails, holds, only_when
 from core.claims.figures import Figures
 from core.claims.lookup import cell, on_devices, ratio
-from core.claims.rules import NEAR, about, number, on_each_device
+from core.claims.rules import NEAR, about, called, number, on_each_device
 from core.recorded import Table, shown
 
 MORE = "transformer's memory over the BiLSTM's"
@@ -122,7 +122,8 @@ TOLD_MILLIONS = {"transformer": 9.2, "bilstm": 8.6}
 def parameters(figures: Figures) -> Verdict:
     """Holds if both networks have as many parameters as told, within 5 %; fails if neither or one alone has."""
     found = {name: number(figures, f"{name}, million") for name in TOLD_MILLIONS}
-    said = ", ".join(f"the {name} has {value:.2f} million, told were {TOLD_MILLIONS[name]}" for name, value in found.items())
+    each = (f"the {called(name)} has {value:.2f} million (claimed: {TOLD_MILLIONS[name]})" for name, value in found.items())
+    said = f"parameters: {', '.join(each)}"
     return holds(said) if all(abs(found[name] / TOLD_MILLIONS[name] - 1) <= 0.05 for name in found) else fails(said)
 
 

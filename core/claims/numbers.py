@@ -111,7 +111,7 @@ LOST = "loss by the whole text, points"
 
 def norm_over_text(figures: Figures) -> Verdict:
     """Holds if it trains and accuracy is shown to be lower over three seeds; fails if the interval of the loss ends below a
-    point; else not shown, nor where layer norm of each token tells less than 70 % rightly."""
+    point; else not shown, nor where layer norm of each token is right in less than 70 %."""
     if not known(figures, LOST):
         return not_shown("nothing was trained")
     verdict = if_learned(figures, at_all(figures, LOST), "each token, %")

@@ -7,11 +7,11 @@ from core.claims.figures import Figures
 from core.recorded import shown
 
 DEVICES = {"cpu": "a CPU", "cuda": "a GPU"}
-NO_GPU = "no GPU was at hand: python -m benchmarks.gpu measures it there"
+NO_GPU = "not measured on a GPU: run python -m benchmarks.gpu on one"
 NEAR = 0.25
 """A ratio counts as told if it is off by no more than this share of it: machines differ."""
 LEARNED = 70.0
-"""Percent of test reviews below which a network has learned too little to lose some of it; guessing tells 50."""
+"""Percent of right answers below which a network has learned too little to lose some of it; guessing has 50."""
 A_POINT = 1.0
 """Differences within a percentage point are none for a claim that something matters."""
 
@@ -50,7 +50,7 @@ def at_least(told: float, what: str) -> Callable[[float, str], Verdict]:
     """Holds for a ratio of `told` or more, within `NEAR` of it; `what` has a place for it."""
 
     def rule(ratio: float, where: str) -> Verdict:
-        said = f"{what.format(shown(ratio))} on {where}, told was {told:g}"
+        said = f"{what.format(shown(ratio))} on {where} (claimed: {told:g})"
         return holds(said) if ratio >= told * (1 - NEAR) else fails(said)
 
     return rule
@@ -60,7 +60,7 @@ def about(told: float, what: str) -> Callable[[float, str], Verdict]:
     """Holds for a ratio within `NEAR` of `told`; `what` has a place for it."""
 
     def rule(ratio: float, where: str) -> Verdict:
-        said = f"{what.format(shown(ratio))} on {where}, told was {told:g}"
+        said = f"{what.format(shown(ratio))} on {where} (claimed: {told:g})"
         return holds(said) if abs(ratio / told - 1) <= NEAR else fails(said)
 
     return rule
@@ -74,7 +74,7 @@ def by_as_much(figures: Figures, name: str, told: float, unit: str = "points") -
     if (few := too_few(figures)) is not None:
         return few
     low, high, said = measured(figures, name, unit)
-    said = f"{said}, told was {told:g}"
+    said = f"{said} (claimed: {told:g})"
     if high < told:
         return fails(said)
     return holds(said) if low > 0 else not_shown(said)
@@ -98,7 +98,7 @@ def if_learned(figures: Figures, verdict: Verdict, *names: str) -> Verdict:
     least = min((number(figures, name) for name in names if known(figures, name)), default=0.0)
     if verdict.outcome != "does not hold here" or least >= LEARNED:
         return verdict
-    return not_shown(f"{verdict.why}; a network that tells {least:.1f} % rightly has too little to lose")
+    return not_shown(f"{verdict.why}; a network that is right in only {least:.1f} % of the reviews has too little to lose")
 
 
 def of_all(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -114,11 +114,16 @@ def of_all(verdicts: Mapping[str, Verdict]) -> Verdict:
 def measured(figures: Figures, name: str, unit: str = "points") -> tuple[float, float, str]:
     """Both ends of an interval over seeds, and a sentence."""
     value, low, high = (number(figures, f"{name}{end}") for end in ("", ", from", ", to"))
-    label = name.removesuffix(f", {unit}")
+    label = called(name.removesuffix(f", {unit}"))
     digits = 1 if unit == "points" else 3
     seeds = number(figures, "seeds")
     said = f"{label} {value:+.{digits}f} {unit}, 95 % between {low:+.{digits}f} and {high:+.{digits}f}, {seeds:g} seeds"
     return low, high, said
+
+
+def called(label: str) -> str:
+    """A figure's name as sentences write it."""
+    return label.replace("bilstm", "BiLSTM").replace("transformer", "Transformer")
 
 
 def too_few(figures: Figures) -> Verdict | None:

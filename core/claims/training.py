@@ -23,7 +23,7 @@ def scale_is_needed(figures: Figures) -> Verdict:
     and accuracy is not shown to be; not shown with fewer trainings, or where some of them fail. That sqrt(d_model) stalls
     later, nothing here is long enough to show."""
     failed, finished = int(number(figures, FAILED)), int(number(figures, "seeds"))
-    said = f"{failed} of {failed + finished} trainings without the scale left the finite numbers"
+    said = f"{failed} of {failed + finished} trainings without the scale became infinite or not a number"
     if failed + finished < ENOUGH_SEEDS:
         return not_shown(f"{said}, and {ENOUGH_SEEDS} trainings are needed")
     if finished < ENOUGH_SEEDS:
@@ -110,7 +110,7 @@ def smoothed(tables: Mapping[str, Table]) -> Figures:
 
 def smoothing_helps(figures: Figures) -> Verdict:
     """Holds if accuracy with label smoothing is shown to be higher; fails if the interval of its gain ends below a point; else
-    not shown, nor where the base tells less than 70 % rightly."""
+    not shown, nor where the base is right in less than 70 %."""
     return if_learned(figures, at_all(figures, SMOOTHED), BASE)
 
 

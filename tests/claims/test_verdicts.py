@@ -279,6 +279,16 @@ def test_a_claim_says_all_that_a_person_needs(claim):
     assert isinstance(claim, Measured | Read)
 
 
+def test_a_verdict_names_what_was_claimed_beside_what_was_found():
+    assert CLAIMS["faster-epochs"].verdict({"transformer's rate over the BiLSTM's, cpu": 0.53}).why == (
+        "the Transformer trains 0.530 times as fast on a CPU (claimed: 3.5); not measured on a GPU: run python -m "
+        "benchmarks.gpu on one"
+    )
+    found = {"gain of the bilstm, points": 4.0, "gain of the bilstm, points, from": 1.0, "gain of the bilstm, points, to": 7.0}
+    verdict = CLAIMS["lstm-wins-on-few"].verdict(found | {"seeds": 3, "bilstm, %": 80.0, "transformer, %": 76.0})
+    assert verdict.why == "gain of the BiLSTM +4.0 points, 95 % between +1.0 and +7.0, 3 seeds"
+
+
 def test_an_unknown_claim_is_a_sentence():
     with pytest.raises(ValueError, match="claim: got 'x', expected one of faster-epochs, lower-latency"):
         find("x")

@@ -51,7 +51,7 @@ def test_every_claim_is_there_and_the_first_is_open(page):
     page.run()
     assert not page.exception
     assert page.dataframe[0].value["no."].tolist() == list(range(1, 50))
-    assert "49 not shown" in said(page) and CLAIMS["faster-epochs"].told in said(page)
+    assert "not shown: 49" in said(page) and CLAIMS["faster-epochs"].told in said(page)
     assert page.code[0].value == CLAIMS["faster-epochs"].command and not [
         b for b in page.button if b.label == "Measure it here"
     ]
@@ -61,7 +61,7 @@ def test_what_was_measured_stands_beside_its_rule(page, root):
     write(root, "1", Started(device="cpu"), measured("scores-1.5-gb", **{"scores, GiB": 1.5}), Finished())
     page.query_params["claims_claim"] = "scores-1.5-gb"
     page.run()
-    assert "1 holds here" in said(page) and "Measured on <b>EPYC</b>, 2026-11-30." in said(page)
+    assert "holds here: 1" in said(page) and "Measured on <b>EPYC</b>, 2026-11-30." in said(page)
     claim = CLAIMS["scores-1.5-gb"]
     for text in (claim.told, claim.question, claim.method, claim.rule, claim.source, "1.50 GiB."):
         assert text in said(page), text
