@@ -62,9 +62,10 @@ class _Search:
         return self.asked.logits([self.asked.without(gone, remove=self.remove) for gone in sets])
 
     def margins(self, sets: Sequence[Sequence[int]]) -> Float[np.ndarray, "n"]:
-        """How far the predicted class is ahead without each of these sets; below 0 another is."""
+        """How far the predicted class is ahead without each of these sets; below 0 where another is answered, in a tie, too."""
         logits, target = self.logits(sets), self.asked.target
-        return logits[:, target] - np.delete(logits, target, axis=1).max(1)
+        ahead = logits[:, target] - np.delete(logits, target, axis=1).max(1)
+        return np.where(logits.argmax(1) == target, ahead, np.minimum(ahead, -np.finfo(np.float32).tiny))
 
     def greedily(self, heard: Callable[[int], None]) -> list[int]:
         """Words, one after the other, until the answer is another; none if it never is."""

@@ -49,6 +49,23 @@ def test_inspect_shows_what_each_word_adds(first_page, linear_root):
     assert any("Linear model · nb" in html.proto.body for html in page.get("html"))
 
 
+def test_other_words_are_tried_with_it_and_it_has_no_neighbours(first_page, linear_root):
+    page = first_page.run().switch_page("../pages/whatif.py").run()
+    page.selectbox(key="whatif_model").set_value("nb")
+    for what, said in (
+        ("other words", "positive: as typed"),
+        ("fewer words", "'good', the answer turns"),
+        ("not and names", ""),
+    ):
+        page.text_area(key="inspect_review").set_value("it is good")
+        page.segmented_control(key="whatif_try").set_value(what).run()
+        assert not page.exception and not page.error
+        assert said in "".join(text.value for text in page.markdown).replace("\\", "")
+    page.text_area(key="inspect_review").set_value("it is good")
+    page.segmented_control(key="whatif_try").set_value("similar reviews").run()
+    assert "a linear model, which makes no vector" in page.error[0].value.replace("\\", "")
+
+
 def test_compare_calls_it_by_its_features(linear_root):
     run = read_model(linear_root / "nb")
     assert compare.kind(run) == "Linear, naive Bayes of up to 1 token"
