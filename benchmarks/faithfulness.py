@@ -1,13 +1,16 @@
 """Which evidence can be trusted, and for which model: `python -m benchmarks.faithfulness`.
 
-The curves of `core.inspection.faithfulness` and the agreement of methods, over test reviews of the models that come along.
+The curves of `core.inspection.faithfulness` and the agreement of methods, over test reviews of the models that come along, or
+of others. The page Evidence shows what is recorded of the model on view.
 """
 
 import argparse
+import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, median
@@ -18,16 +21,18 @@ from tqdm import tqdm
 from benchmarks.suite import HERE, ROOT, recorded
 from core.artifact import Model, open_model
 from core.catalog import EVIDENCE
-from core.data.sources.bundled import imdb
+from core.data.reviews import load
 from core.data.splits import split
 from core.inspection.evidence import evidence
 from core.inspection.faithfulness import RANDOM_ORDERS, SEED, STEPS, Areas, areas, faithfulness, verdict
 from core.inspection.gradients import MOST_GAP, MOST_STEPS
+from core.inspection.report import weights_hash
 from core.inspection.summary import Agreement, agreements
 from core.recorded import Column, Table, Value, file_name, write
+from core.runs import config_of
 from core.statistics import mean_of_seeds
 
-MODELS = ("imdb-encoder", "imdb-bilstm")
+MODELS = tuple(str(ROOT / "models" / name) for name in ("imdb-encoder", "imdb-bilstm"))
 REVIEWS = 200
 WRITTEN_EVERY = 20
 """Readings: what is stopped has a result of fewer reviews."""
@@ -43,14 +48,14 @@ class Asked:
     agreements: list[Agreement]
 
 
-def ask(name: str, text: str) -> Asked:
+def ask(folder: str, text: str) -> Asked:
     """One review through one model, with every method."""
-    model = _model(name)
+    model = _model(folder)
     found = evidence(model, text)
     curves = faithfulness(model, found)
     assert found.completeness_gap is not None
     return Asked(
-        model=name,
+        model=model.name,
         areas={method: areas(curves, method) for method in found.found},
         completeness_gap=found.completeness_gap,
         agreements=agreements(found),
@@ -58,14 +63,24 @@ def ask(name: str, text: str) -> Asked:
 
 
 @cache
-def _model(name: str) -> Model:
+def _model(folder: str) -> Model:
     torch.set_num_threads(1)
-    return open_model(ROOT / "models" / name)
+    return open_model(Path(folder))
+
+
+def models(folders: Sequence[str]) -> Table:
+    """Which models are asked. ValueError for one that cannot be opened or is linear."""
+    for folder in folders:
+        if _model(folder).kind == "linear":
+            raise ValueError(f"{folder}: got a linear model, whose weights are its evidence, expected a network")
+    rows = tuple((_model(folder).name, weights_hash(_model(folder))) for folder in folders)
+    caption = "The first 16 digits of the SHA-256 of each model.safetensors, by which a model is known again."
+    return Table(name="models", caption=caption, columns=(Column(name="model"), Column(name="weights")), rows=rows)
 
 
 def tables(found: Sequence[Asked]) -> tuple[Table, ...]:
     """Of all that was asked until now."""
-    by_model = {name: [one for one in found if one.model == name] for name in MODELS}
+    by_model = {name: [one for one in found if one.model == name] for name in dict.fromkeys(one.model for one in found)}
     by_model = {name: own for name, own in by_model.items() if len(own) > 1}
     return (_faithfulness(by_model), _agreement(by_model), _completeness(by_model))
 
@@ -140,15 +155,17 @@ def _completeness(by_model: dict[str, list[Asked]]) -> Table:
     )  # fmt: skip
 
 
-def texts(n: int) -> list[str]:
-    """Test reviews in the order of their hashes, which is none: neither model has learned from them."""
-    sides = split(imdb())
+def texts(folder: str, n: int) -> list[str]:
+    """Test reviews of a model in the order of their hashes, which is none: it has not learned from them."""
+    config = config_of(Path(folder))
+    sides = split(load(config.reviews, config.training.seed))
     return [text for _, text in sorted(zip(sides.hashes["test"], sides.test.texts, strict=True))][:n]
 
 
-def asked_all(n: int, workers: int) -> Iterator[Asked]:
+def asked_all(folders: Sequence[str], n: int, workers: int) -> Iterator[Asked]:
     """Every review through each model, the models in turns."""
-    tasks = [(name, text) for text in texts(n) for name in MODELS]
+    own = [[(folder, text) for text in texts(folder, n)] for folder in folders]
+    tasks = [task for turn in zip_longest(*own) for task in turn if task is not None]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from tqdm(pool.map(ask, *zip(*tasks, strict=True)), total=len(tasks), unit=" readings")
 
@@ -157,17 +174,25 @@ def main() -> None:
     """Asks, and writes the file again and again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=REVIEWS, help="for each model: %(default)s")
+    parser.add_argument("--models", nargs="+", default=list(MODELS), metavar="DIR", help="networks: those that come along")
     parser.add_argument("--workers", type=int, default=1, help="processes of one thread each: %(default)s")
     parser.add_argument("--out", default=str(HERE), help="folder for RESULTS_faithfulness_<hardware>_<date>.json and .md")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    command = f"python -m benchmarks.faithfulness --reviews {given.reviews}"
+    try:
+        asked = models(given.models)
+    except ValueError as error:
+        parser.error(f"models: {error}")
+    named = [] if given.models == list(MODELS) else ["--models", *given.models]
+    command = shlex.join(["python", "-m", "benchmarks.faithfulness", "--reviews", str(given.reviews), *named])
     nothing = replace(recorded("Which evidence can be trusted", command, seed=SEED), notes=())  # none of it is a time
-    path, found = Path(given.out) / file_name(nothing, "faithfulness"), list[Asked]()
-    for one in asked_all(given.reviews, given.workers):
+    kind = "_".join(["faithfulness", *(str(name) for name in asked.column("model") if named)])
+    path, found = Path(given.out) / file_name(nothing, kind), list[Asked]()
+    for one in asked_all(given.models, given.reviews, given.workers):
         found.append(one)
-        if len(found) % WRITTEN_EVERY == 0 or len(found) == given.reviews * len(MODELS):
-            write(replace(nothing, tables=tables(found)), path)
+        if len(found) % WRITTEN_EVERY == 0:
+            write(replace(nothing, tables=(asked, *tables(found))), path)
+    write(replace(nothing, tables=(asked, *tables(found))), path)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import controls, evidence, loaders, panels
+from ui import controls, evidence, loaders, panels, trusted
 
 st.markdown(
     "Where a model looks is not yet what its answer rests on: several methods weigh the same words here.  \n"
@@ -26,4 +26,5 @@ for name in names:
         found = loaders.evidence(name, review)
         evidence.words(name, found)
         evidence.every_method(name, found)
+        trusted.show(model)
         evidence.trust(model, reading, found)

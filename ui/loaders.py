@@ -319,6 +319,11 @@ def _made(
     return known.get(key)
 
 
+def weights_hash(name: str) -> str:
+    """By which a model is known again, however it is called."""
+    return _weights_hash(*_model_key(name))
+
+
 def weights(name: str, text: str) -> Evidence:
     """What each word of `text` adds to the answer of the linear model of that name."""
     opened = model(name)
@@ -516,6 +521,13 @@ def _open(folder: str, changed: int) -> Opened:
 
         logging.disable_progress_bar()  # which would write to the server's log at each model
         return open_reader(Path(folder))
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _weights_hash(folder: str, changed: int) -> str:
+    from core.inspection.report import weights_hash
+
+    return weights_hash(_open(folder, changed))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the review…")

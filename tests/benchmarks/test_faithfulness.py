@@ -1,10 +1,13 @@
+import hashlib
+
 import numpy as np
 import pytest
 
-from benchmarks.faithfulness import Asked, tables
+from benchmarks.faithfulness import Asked, models, tables
 from core.inspection.faithfulness import Areas
 from core.inspection.summary import Agreement
 from core.recorded import shown
+from tests import small_models
 
 
 def asked(model: str, deletion: float, insertion: float, gap: float, tau: float | None) -> Asked:
@@ -37,3 +40,9 @@ def test_what_is_recorded_of_made_up_reviews():
 
 def test_a_model_of_which_one_review_was_asked_has_no_interval_yet():
     assert [row[0] for row in tables(FOUND[:3])[0].rows] == ["imdb-encoder"]
+
+
+def test_a_model_is_recorded_with_its_weights(tmp_path):
+    path = small_models.write(tmp_path) / "cls"
+    ((name, weights),) = models([str(path)]).rows
+    assert name == "cls" and weights == hashlib.sha256((path / "model.safetensors").read_bytes()).hexdigest()[:16]
