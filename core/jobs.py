@@ -195,14 +195,12 @@ class Job:
     ended: bool = False
     bare: bool = False
     """Whether the folder is this process's own, and holds nothing that took its time."""
-    said: Callable[[Queued], None] = lambda queued: None
-    """Hears, too, how many go before."""
+    said: Callable[[str], None] = lambda text: None
+    """Hears that it waits, and how long it did."""
 
     def emit(self, event: Event) -> None:
         """Appends an event to events.jsonl."""
         run_folder.append_event(self.folder, event)
-        if isinstance(event, Queued):
-            self.said(event)
         self.ended = isinstance(event, LastEvent)
         self.bare = self.bare and isinstance(event, Preparation | LastEvent)
         if isinstance(event, StepFinished):
@@ -218,9 +216,8 @@ class _Guest(Job):
     """Waits among the runs and has no folder."""
 
     def emit(self, event: Event) -> None:
-        """Tells whoever waits."""
+        """It waits, and nobody reads how."""
         assert isinstance(event, Queued)
-        self.said(event)
 
 
 def is_first() -> bool:
@@ -233,14 +230,14 @@ def hold(
     folder: Path,
     device: str,
     config: Config | None = None,
-    said: Callable[[Queued], None] = lambda queued: None,
+    said: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Job]:
     """Makes this process the run of `folder`: its lock is held for life, and the block runs when `device` is free.
 
     Runs in one root take turns on a device, in the order of their ids. What leaves the block as an exception is the run's
     last event, `Failed`, and goes on its way. To be entered before torch is imported: a run that waits costs no memory.
     What an earlier attempt with the same `config` left in the folder stays; what was said of any other is removed. `said`
-    hears how many go before. Of several processes that `torchrun` started, the first one is the run.
+    hears for how many it waits, and how long. Of several processes that `torchrun` started, the first one is the run.
     A ValueError from the block before any work is done leaves no folder, unless there was one, as that of a run launched from
     a page, where a person is to read why. ValueError if the folder holds a model already or what another run has measured or
     learned, cannot be made or is another process's run; Stopped if a person stopped the run while it waited.
@@ -294,15 +291,14 @@ def _owned(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def tell(queued: Queued) -> None:
-    """Says on stderr how many runs a command waits for."""
-    runs = "a run" if queued.ahead == 1 else f"{queued.ahead} runs"
-    print(f"waiting for {runs} on this device: nothing runs beside another", file=sys.stderr, flush=True)
+def tell(text: str) -> None:
+    """Says on stderr how a command waits."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def turn(root: Path, device: str, said: Callable[[Queued], None]) -> Iterator[None]:
-    """Has `device` for the block as a run in `root` has it, without being one; `said` hears how many go before.
+def turn(root: Path, device: str, said: Callable[[str], None]) -> Iterator[None]:
+    """Has `device` for the block as a run in `root` has it, without being one; `said` hears of a wait.
 
     OSError where `root` cannot be written to.
     """
@@ -331,7 +327,7 @@ def _turn(job: Job, device: str) -> Iterator[None]:
 
 
 def _wait(job: Job, free: FileLock, ticket: Path) -> None:
-    told = 0
+    told, begun = 0, time.monotonic()
     while True:
         if job.stopped():
             raise Stopped
@@ -339,8 +335,11 @@ def _wait(job: Job, free: FileLock, ticket: Path) -> None:
         if not ahead:
             with suppress(Timeout):
                 free.acquire(blocking=False)
-                return
+                return job.said(f"waited {time.monotonic() - begun:,.0f} s") if told else None
         ahead += run_folder.is_held(Path(free.lock_file))
+        if ahead and not told:
+            waited_for = "a run" if ahead == 1 else f"{ahead} runs"
+            job.said(f"waiting for {waited_for} on this device: nothing runs beside another")
         if ahead not in (0, told):
             told = ahead
             job.emit(Queued(ahead=ahead))

@@ -1,7 +1,6 @@
 """The verb `measure` of the command line."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,14 +166,10 @@ def _cell(shape: Shape, network: NetworkName, backend: str | None, length: int, 
 
 
 def _one(kind: str, cell: Cell, as_json: bool) -> None:
-    with turn(runs_root(), cell.device, lambda event: print(_waiting(event.ahead), file=sys.stderr, flush=True)):
+    with turn(runs_root(), cell.device, tell):
         event = sweeps.measured(cell, (kind,))
     summary = _summary(event)
     print(json.dumps(summary) if as_json else _line(event))
-
-
-def _waiting(ahead: int) -> str:
-    return f"waiting for {'a run' if ahead == 1 else f'{ahead} runs'} on this device: nothing is measured beside another"
 
 
 def _summary(event: CellMeasured) -> dict[str, object]:
