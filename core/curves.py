@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from core.records import EpochFinished, Event, StepFinished, TrainingStarted
@@ -19,12 +19,14 @@ class Curve:
 
     steps: tuple[int, ...]
     values: tuple[float, ...]
+    resumed: tuple[int, ...] = ()
+    """Steps after which another process went on."""
 
     def thinned(self, most: int) -> Curve:
         """About `most` of its points, evenly, always with the last one."""
         every = -(-len(self.steps) // most)
         start = (len(self.steps) - 1) % every
-        return Curve(steps=self.steps[start::every], values=self.values[start::every])
+        return replace(self, steps=self.steps[start::every], values=self.values[start::every])
 
 
 def standing(events: Sequence[Event]) -> list[Event]:
@@ -48,14 +50,14 @@ def curves(events: Sequence[Event]) -> dict[str, Curve]:
 
     Numbers that are not finite are counted only where there are any.
     """
-    found = {}
+    found, marks = {}, resumed(events)
     for kind, names in ((StepFinished, STEP_CURVES), (EpochFinished, EPOCH_CURVES)):
         said = [event for event in events if isinstance(event, kind)]
         for name in names:
             points = [(event.step, float(value)) for event in said if (value := getattr(event, name)) is not None]
             if points and (name != "non_finite" or any(value for _, value in points)):
                 steps, values = zip(*points, strict=True)
-                found[name] = Curve(steps=steps, values=values)
+                found[name] = Curve(steps=steps, values=values, resumed=marks)
     return found
 
 

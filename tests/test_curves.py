@@ -37,7 +37,7 @@ def test_steps_that_were_lost_are_no_part_of_a_curve():
     first = [Started(device="cpu"), begun(0), step(3, 0.7), EPOCH, step(5, 0.6), step(6, 0.5)]
     again = [Queued(ahead=0), begun(5), step(6, 0.4), step(7, 0.3)]
     anew = [begun(0), step(1, 0.9)]
-    assert curves(standing(first + again))["loss"] == Curve(steps=(3, 5, 6, 7), values=(0.7, 0.6, 0.4, 0.3))
+    assert curves(standing(first + again))["loss"] == Curve(steps=(3, 5, 6, 7), values=(0.7, 0.6, 0.4, 0.3), resumed=(5,))
     assert "val_loss" in curves(standing(first + again))
     assert curves(standing(first + again + anew)).keys() == {"loss", "lr", "gradient_norm", "reviews_per_s"}
     assert standing(standing(first + again) + anew) == standing(first + again + anew)
@@ -51,6 +51,7 @@ def test_numbers_that_are_not_finite_are_counted_where_there_are_any():
 
 def test_a_mark_stands_where_a_process_went_on_and_not_where_what_came_of_it_was_lost():
     assert resumed([begun(0), step(3, 0.7)]) == ()
+    assert curves([begun(0), step(3, 0.7), begun(2), step(4, 0.6)])["loss"].resumed == (2,)
     assert resumed([begun(0), step(3, 0.7), begun(2), begun(2), step(4, 0.6), begun(4)]) == (2, 4)
     assert resumed([begun(0), begun(4), begun(2)]) == (2,)  # from an earlier checkpoint
     assert resumed([begun(0), begun(4), begun(0), step(5, 0.6)]) == ()  # anew

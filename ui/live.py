@@ -6,7 +6,7 @@ import streamlit as st
 
 from core import run_folder, runs
 from core.artifact import model_folders
-from core.curves import last, resumed
+from core.curves import last
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
 from core.records import EpochFinished, Event, Failed, Started, StepFinished, TableRead, TrainingStarted
@@ -210,13 +210,12 @@ def _curves(run: Run) -> None:
         return
     step = last(run.events, StepFinished)
     steps = None if step is None else controls.steps(step.total_steps, "train_steps")
-    marks = resumed(run.events)
     cells = st.grid(3, min_column_width=300, gap="medium")
     for (title, y_format), names in TOGETHER.items():
         drawn = {label: own[name] for label, name in names.items() if name in own}
         if drawn:
             with cells.cell():
-                figure, key = overlaid(drawn, title, y_format, steps, marks), next(iter(names.values()))
+                figure, key = overlaid(drawn, title, y_format, steps), next(iter(names.values()))
                 panels.chart(figure, key=f"train_curve_{key}", alt=f"{title} over the steps")
 
 

@@ -1,7 +1,8 @@
 """Training as curves."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from statistics import median
 
 import plotly.graph_objects as go
 
@@ -28,27 +29,32 @@ SHARES = (-0.02, 1.02)
 """The widest axis of a fraction: a point at 0 % or 100 % is drawn whole."""
 MARK = "#808890"
 """Of what is no curve."""
+WILD, WILD_FORMAT = 100.0, ".3~g"
+"""Values of which the greatest is so many medians are drawn on a logarithmic axis, and read in this format."""
 
 
-def overlaid(
-    found: Mapping[str, Curve],
-    y_title: str,
-    y_format: str,
-    steps: tuple[int, int] | None = None,
-    resumed: Sequence[int] = (),
-) -> go.Figure:
-    """A line for each name, over the step; `y_format` is d3's, such as ".1%".
+def overlaid(found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None) -> go.Figure:
+    """A line for each name, over the step, with a mark where another process went on; `y_format` is d3's, such as ".1%".
 
-    `steps`: the range that is shown. `resumed`: the steps after which another process went on, each marked.
+    `steps`: the range that is shown. Of values that went wild the axis is logarithmic, and says so.
     """
+    wild = _is_wild(found)
+    y_format = WILD_FORMAT if wild else y_format
     figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
     figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
     figure.update_yaxes(title=y_title, tickformat=y_format, exponentformat="power", range=_around_one_value(found))
+    if wild:
+        figure.update_yaxes(title=f"{y_title}, log scale", type="log", tickformat="", nticks=6)
     if y_format.endswith("%"):
         figure.update_yaxes(minallowed=SHARES[0], maxallowed=SHARES[1])
-    for step in resumed:
-        _mark(figure, step)
+    _mark(figure, found)
     return framed(figure, 280, legend=len(found) > 1)
+
+
+def _is_wild(found: Mapping[str, Curve]) -> bool:
+    """Whether a straight axis would show nothing of the values but the greatest."""
+    values = [value for curve in found.values() for value in curve.values if math.isfinite(value)]
+    return bool(values) and min(values) > 0 and max(values) > WILD * median(values)
 
 
 def _around_one_value(found: Mapping[str, Curve]) -> tuple[float, float] | None:
@@ -60,13 +66,24 @@ def _around_one_value(found: Mapping[str, Curve]) -> tuple[float, float] | None:
     return (0.0, 2 * value or 1.0) if 0 <= value < math.inf else None
 
 
-def _mark(figure: go.Figure, step: int) -> None:
-    word = dict(text="resumed", textposition="end", xanchor="right", yanchor="top", font=dict(size=11, color=MARK))
-    figure.add_vline(step, line=dict(color=MARK, width=1, dash="dot"), layer="below", label=word)
+def _mark(figure: go.Figure, found: Mapping[str, Curve]) -> None:
+    """Where runs went on: a line in the colour of its curve, or in that of none where it is of all of them."""
+    colors: dict[int, list[str]] = {}
+    for number, curve in enumerate(found.values()):
+        for step in curve.resumed:
+            colors.setdefault(step, []).append(_color(number))
+    for step, own in colors.items():
+        color = own[0] if len(own) == 1 < len(found) else MARK
+        word = dict(text="resumed", textposition="end", xanchor="right", yanchor="top", font=dict(size=11, color=color))
+        figure.add_vline(step, line=dict(color=color, width=1, dash="dot"), layer="below", label=word)
+
+
+def _color(number: int) -> str:
+    return CATEGORICAL[number % len(CATEGORICAL)]
 
 
 def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:
-    color = CATEGORICAL[number % len(CATEGORICAL)]
+    color = _color(number)
     return go.Scatter(
         x=curve.steps,
         y=curve.values,

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from core.curves import Curve
 from core.figures.colors import CATEGORICAL
-from core.figures.curves import MARKED, overlaid
+from core.figures.curves import MARK, MARKED, overlaid
 
 SHORT = Curve(steps=(1, 5, 9), values=(0.7, 0.5, 0.4))
 LONG = Curve(steps=tuple(range(MARKED + 1)), values=(0.1,) * (MARKED + 1))
@@ -52,9 +54,26 @@ def test_a_point_at_a_hundred_percent_is_within_the_axis():
     assert axis.minallowed < 0 and 1 < axis.maxallowed < 1.1
 
 
+def marks(found: dict[str, Curve]) -> list[tuple]:
+    shapes = overlaid(found, "loss", ".3f").layout.shapes
+    assert all(shape.x0 == shape.x1 and (shape.yref, shape.label.text) == ("y domain", "resumed") for shape in shapes)
+    return [(shape.x0, shape.line.color) for shape in shapes]
+
+
 def test_where_a_run_went_on_is_marked():
-    marks = overlaid({"a": SHORT}, "loss", ".3f", resumed=(3, 7)).layout.shapes
-    assert [(mark.x0, mark.x1, mark.yref, mark.label.text) for mark in marks] == [
-        (3, 3, "y domain", "resumed"),
-        (7, 7, "y domain", "resumed"),
-    ]
+    run = replace(SHORT, resumed=(3, 7))
+    assert marks({"a": run}) == marks({"training": run, "validation": run}) == [(3, MARK), (7, MARK)]
+    assert marks({"a": SHORT, "b": run, "c": replace(SHORT, resumed=(7,))}) == [(3, CATEGORICAL[1]), (7, MARK)]
+
+
+def test_values_that_went_wild_are_on_a_logarithmic_axis():
+    leapt = Curve(steps=(1, 2, 3, 4), values=(0.7, 0.6, 1e6, float("nan")))
+    axis = overlaid({"a": leapt}, "loss", ".3f").layout.yaxis
+    assert (axis.type, axis.title.text, axis.tickformat) == ("log", "loss, log scale", "")
+    assert overlaid({"a": SHORT, "b": leapt}, "loss", ".3f").layout.yaxis.type == "log"
+
+
+@pytest.mark.parametrize("values", [(0.7, 0.5, 40.0), (0.0, 0.7, 1e6), (float("nan"),)])
+def test_values_that_a_straight_axis_shows_or_a_logarithmic_one_cannot_are_on_a_straight_one(values):
+    axis = overlaid({"a": Curve(steps=tuple(range(len(values))), values=values)}, "loss", ".3f").layout.yaxis
+    assert axis.type is None and axis.tickformat == ".3f"

@@ -19,6 +19,7 @@ from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfi
 from core.evaluation.paired import Paired
 from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
 from core.statistics import Difference
+from tests.pages.test_train import STARTED
 from ui import compare, launching
 
 CONFIG = RunConfig(reviews=DataConfig(data="/a/place/reviews.csv", limit=5_000))
@@ -423,6 +424,16 @@ def test_curves_are_drawn_in_the_range_of_steps(page, root):
     assert [trace["name"] for trace in charts[0]["data"]] == ["&lt;i&gt;a&lt;/i&gt; · a", "b"]
     assert charts[2]["layout"]["yaxis"]["tickformat"] == ".1%"
     assert not page.exception
+
+
+def test_where_a_run_went_on_is_marked_in_its_colour(page, root):
+    make(root, "a", STEP, EPOCH)
+    make(root, "b", STEP, replace(STARTED, step=STEP.step), replace(STEP, step=STEP.step + 1))
+    choose(page, "a", "b")
+    chart = json.loads(page.get("plotly_chart")[0].proto.spec)
+    (mark,) = chart["layout"]["shapes"]
+    line = next(line for line in chart["data"] if line["name"].endswith("b"))
+    assert (mark["x0"], mark["line"]["color"]) == (STEP.step, line["line"]["color"])
 
 
 def test_a_run_without_events_has_no_curves_and_says_so(page, root):
