@@ -6,7 +6,8 @@ from ui import experiment_panels, experiments, launching, loaders, panels
 
 st.markdown(
     "Change one thing of a configuration at a time, train both with several seeds, and see whether it matters.  \n"
-    "A whisker that crosses zero is a difference that chance alone can make."
+    "A whisker that crosses zero is a difference that chance alone can make. Many differences are compared at once, and the "
+    "more there are, the more of them chance makes: p is therefore corrected (Holm)."
 )
 id, chosen = experiments.which(loaders.runs()), None
 launching.refusal("ablate")
@@ -15,7 +16,8 @@ with panels.refusals():
         experiments.follow(id)
         st.stop()
     chosen = experiments.choose()
-    experiments.start(*chosen)
+    if chosen is not None:
+        experiments.start(*chosen)
 place = st.container()
 experiment_panels.on_record()
 if chosen is not None:

@@ -19,8 +19,8 @@ with panels.refusals():
     with start:
         base = training.base(found)
     with data:
-        source = training.source()
-    reviews = None if source is None else training.reviews(source)
+        source = training.source("train_data")
+    reviews = None if source is None else training.reviews(source, "train_data")
     if reviews is not None:
         config = knobs.choose(base.config, reviews, f"train_{base.id}")
         training.start(base, source, config)

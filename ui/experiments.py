@@ -9,7 +9,6 @@ import streamlit as st
 from core import runs
 from core.ablate import argv
 from core.ablations import ABLATIONS, why_not
-from core.catalog import SOURCES
 from core.config import MOST, MOST_SEEDS, ExperimentConfig, RunConfig
 from core.curves import last
 from core.experiments import estimated_s, gather, left_s, members, progress
@@ -18,7 +17,7 @@ from core.presets import PRESETS, preset
 from core.records import MemberFinished, MemberStarted, StepFinished
 from core.run_folder import State
 from core.runs import Run
-from ui import controls, experiment_panels, launching, live, loaders, markdown, panels
+from ui import controls, experiment_panels, launching, live, loaders, markdown, panels, training
 
 FIRST = ("positions-none", "heads-1", "residual-off")
 """Ablations that are chosen before a person does, where the base has them."""
@@ -33,15 +32,20 @@ def which(found: Sequence[Run]) -> str | None:
 # Before it
 
 
-def choose() -> tuple[str, ExperimentConfig]:
-    """The preset of the base, and the experiment that a person describes. ValueError for one that cannot be."""
+def choose() -> tuple[str, ExperimentConfig] | None:
+    """The preset of the base, and the experiment that a person describes; None while its reviews are not chosen.
+
+    ValueError for one that cannot be.
+    """
     with st.grid(2, min_column_width=340, gap="medium") as sides:
         with sides.cell():
             name = controls.one("Base", {name: name for name in PRESETS}, "ablate_base")
             st.caption(markdown.literal(PRESETS[name].__doc__ or ""))
         with sides.cell():
-            source = controls.one("Reviews", {name: name for name in SOURCES}, "ablate_data")
-            st.caption(markdown.literal(SOURCES[source].summary))
+            source = training.source("ablate_data")
+    reviews = None if source is None else training.reviews(source, "ablate_data")
+    if reviews is None:
+        return None
     base = preset(name)
     possible = [ablation for ablation in ABLATIONS if why_not(base, ablation) is None]
     if not possible:
@@ -53,8 +57,8 @@ def choose() -> tuple[str, ExperimentConfig]:
     base, seeds = _size(base, name)
     if not chosen:
         raise ValueError("choose at least one ablation")
-    reviews = replace(base.reviews, data=source)
-    return name, ExperimentConfig(base=replace(base, reviews=reviews), ablations=tuple(chosen), seeds=tuple(range(seeds)))
+    base = replace(base, reviews=replace(reviews, limit=base.reviews.limit))
+    return name, ExperimentConfig(base=base, ablations=tuple(chosen), seeds=tuple(range(seeds)))
 
 
 def _asked(ablation: str) -> str:

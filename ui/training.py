@@ -61,18 +61,18 @@ def preset_of(run: Run) -> str | None:
     return given[0] if given and given[0] in PRESETS else None
 
 
-def source() -> str | Upload | None:
-    """A set that is known by name, or a table that was uploaded; None while none is chosen."""
-    return tables.choose("train_data", {name: source.summary for name, source in SOURCES.items()})
+def source(key: str) -> str | Upload | None:
+    """A set that is known by name, or a table that was uploaded; None while none is chosen. The URL holds it under `key`."""
+    return tables.choose(key, {name: source.summary for name, source in SOURCES.items()})
 
 
-def reviews(chosen: str | Upload) -> DataConfig | None:
+def reviews(chosen: str | Upload, key: str) -> DataConfig | None:
     """The reviews to train on; None while their columns are not chosen. ValueError for a table that cannot be trained on."""
     if isinstance(chosen, str):
         return DataConfig(data=chosen)
     table = loaders.table(chosen.id)
     tables.preview(table)
-    texts, label = tables.columns(table, "train_data", labelled=True)
+    texts, label = tables.columns(table, key, labelled=True)
     if not texts or label is None:
         st.info("Choose the column of the texts and that of the labels.")
         return None

@@ -8,6 +8,7 @@ from filelock import FileLock
 
 from core import jobs, run_folder
 from core.config import ExperimentConfig
+from core.data import uploads
 from core.experiments import BASE, as_table, gather
 from core.presets import PRESETS, preset
 from core.recorded import Recorded
@@ -24,6 +25,7 @@ from core.records import (
     StepFinished,
     TrainingFinished,
 )
+from tests import small_runs
 from ui import loaders, recorded
 from ui.running import how_far, page_of
 from ui.training import preset_of
@@ -140,6 +142,18 @@ def test_what_is_chosen_is_started_by_its_command(page, root, launched):
     from core.ablate import argv as command
 
     assert command(config, "tiny") == argv
+
+
+def test_a_table_of_ones_own_is_swept(page, root, launched, tmp_path):
+    upload = uploads.keep("mine.csv", small_runs.write_table(tmp_path / "reviews.csv").read_bytes())
+    page.query_params |= {"ablate_data": upload.id, "ablate_data_text": ["text"], "ablate_data_label": "label"}
+    page.run()
+    assert not page.exception and "240 usable reviews in 2 classes" in said(page)
+    next(button for button in page.button if button.label == "Start").click().run()
+    reviews = launched[0][3].base.reviews
+    assert (reviews.data, reviews.text_column, reviews.label_column) == (str(upload.path), "text", "label")
+    page.multiselect(key="ablate_data_text").set_value([]).run()
+    assert "Choose the column of the texts" in said(page) and "Start" not in buttons(page) and not page.exception
 
 
 def test_the_form_says_what_it_takes_and_offers_what_the_base_can_be(page):
