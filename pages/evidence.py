@@ -23,7 +23,7 @@ for name in names:
     with panels.refusals():
         reading, model = loaders.reading(name, review, windows=False), loaders.model(name)
         panels.answer(model, reading)
-        found = loaders.evidence(name, review)
+        found = evidence.found(name, review)
         evidence.words(name, found)
         evidence.every_method(name, found)
         trusted.show(model)

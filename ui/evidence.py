@@ -14,10 +14,9 @@ from core.figures.labels import shorten, visible
 from core.inspection.summary import agreement, rests_on
 from core.records import Evidence, Faithfulness, Reading
 from ui import export, loaders, markdown, panels
+from ui.loaders import FIRST_EVIDENCE
 from ui.review_text import Unit, as_html
 
-FIRST = "occlusion"
-"""The method whose colours are shown first: it is of the answer itself."""
 CUT_HELP = "Words that are taken away are masked. Cut out, the review gets shorter, as if they had never been typed."
 WORTH = (
     "Areas under the curves: of deletion small, of insertion large is good. A method is better than random where it beats "
@@ -25,15 +24,32 @@ WORTH = (
 )
 
 
+def found(name: str, text: str) -> Evidence:
+    """Evidence by every method; while that is looked for, the first of it is on the page."""
+    if loaders.has_evidence(name, text):
+        return loaders.evidence(name, text)
+    place = st.empty()
+    with place.container():
+        first = loaders.first_evidence(name, text)
+        st.markdown(f"**{markdown.literal(rests_on(first))}.**")
+        _coloured(first, FIRST_EVIDENCE)
+    everything = loaders.evidence(name, text)
+    place.empty()
+    return everything
+
+
 def words(name: str, found: Evidence) -> None:
     """What the answer rests on in a sentence, and the review coloured by the method that a person chooses."""
     st.markdown(f"**{markdown.literal(rests_on(found))}.**")
     methods = {EVIDENCE[method].title: method for method in found.found}
     title = st.segmented_control(
-        "Coloured by", list(methods), default=EVIDENCE[FIRST].title, required=True, key=f"evidence_method_{name}",
+        "Coloured by", list(methods), default=EVIDENCE[FIRST_EVIDENCE].title, required=True, key=f"evidence_method_{name}",
         bind="query-params", wrap=True,
     )  # fmt: skip
-    method = methods[title]
+    _coloured(found, methods[title])
+
+
+def _coloured(found: Evidence, method: str) -> None:
     st.html(as_html(found.text, _units(found, method), [word.span for word in found.words if word.read], of="evidence"))
     st.caption(_legend(found, method))
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 ANSWERED_AT_ONCE = 64
 """Reviews between two moments at which a person may stop."""
+FIRST_EVIDENCE = "occlusion"
+"""Shown while the rest is looked for: it is of the answer itself, and every model has it."""
 MOST_ANSWERS = 50_000
 """Kept for a session: at least what two models answer for the largest table of a page."""
 MOST_FOREIGN = 8
@@ -186,14 +188,36 @@ def _importance(name: str, n: int, how: How) -> Importance:
 
 def evidence(name: str, text: str) -> Evidence:
     """What that model's answer for `text` rests on, by every method that applies to it; ValueError as from `reading`."""
-    return _asked("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text))
+    found = _kept("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text), ask=True)
+    assert found is not None
+    return found
+
+
+def has_evidence(name: str, text: str) -> bool:
+    """Whether this session has it already."""
+    return (*_model_key(name), _digest(text)) in st.session_state.get("kept_evidence", {})
+
+
+def first_evidence(name: str, text: str) -> Evidence:
+    """The same by `FIRST_EVIDENCE` alone, which is there sooner."""
+    found = _kept("first_evidence", (*_model_key(name), _digest(text)), lambda: _first_evidence(name, text), ask=True)
+    assert found is not None
+    return found
+
+
+def _first_evidence(name: str, text: str) -> Evidence:
+    opened = model(name)
+    with _opening:
+        from core.inspection.evidence import evidence
+    with st.spinner(f"Looking for evidence: {EVIDENCE[FIRST_EVIDENCE].title.lower()} first…"):
+        return evidence(opened, text, [FIRST_EVIDENCE])
 
 
 def _evidence(name: str, text: str) -> Evidence:
-    opened = model(name)
-    with _opening:
-        from core.inspection.evidence import applicable, evidence
-    methods, done = applicable(opened), 0
+    opened, first = model(name), first_evidence(name, text)
+    from core.inspection.evidence import applicable, evidence
+
+    methods, done = applicable(opened), 1
     bar = st.progress(0.0)
 
     def heard(method: str) -> None:
@@ -202,9 +226,11 @@ def _evidence(name: str, text: str) -> Evidence:
         bar.progress(done / len(methods), f"{EVIDENCE[method].title} is there: {done} of {len(methods)} methods")
 
     try:
-        return evidence(opened, text, methods, heard)
+        others = evidence(opened, text, [method for method in methods if method != FIRST_EVIDENCE], heard)
     finally:
         bar.empty()
+    found = first.found | others.found
+    return replace(others, found={method: found[method] for method in methods})
 
 
 def faithfulness(name: str, text: str, *, remove: bool, ask: bool) -> Faithfulness | None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import core.inspection.evidence
 from core.catalog import EVIDENCE
 from core.records import Attribution, Evidence, Prediction, Word
 from tests.pages.test_inspect import PROBES, Shown
@@ -58,6 +59,22 @@ def test_every_method_is_shown_on_the_same_words(page):
     assert len(chart["data"][0]["x"]) == len(TEXT.split())
     assert page.get("button_group")  # of the methods
     assert "Kendall's tau" in "".join(one.value for one in page.markdown).replace("\\", "")
+
+
+def test_the_first_evidence_is_on_the_page_while_the_rest_is_looked_for(page, monkeypatch):
+    genuine = core.inspection.evidence.evidence
+
+    def refuse_the_rest(model, text, methods, *heard):
+        if methods != ["occlusion"]:
+            raise ValueError("no more today")
+        return genuine(model, text, methods, *heard)
+
+    monkeypatch.setattr(core.inspection.evidence, "evidence", refuse_the_rest)
+    explained(page)
+    assert coloured(page).text == TEXT and "no more today" in page.error[0].value
+    monkeypatch.undo()
+    explained(page)
+    assert coloured(page).text == TEXT and not page.error and len(charts(page)) == 1
 
 
 def test_evidence_is_tested_when_asked(page):
