@@ -22,11 +22,12 @@ CURVES = {"training loss": "loss", "validation loss": "val_loss"}
 MARGIN = 0.02
 """Nats above and below the lines of a chart."""
 NOTES = (
-    "A difference is that of the accuracies on the test reviews, of the same seed for both, so that reviews, first weights and "
-    "order are the same as far as they can be; its mean over seeds has Student's 95% interval. A difference counts as shown "
-    "where p is below 0.05, made larger for there being several (Holm). With three seeds only large differences can be shown. "
-    "A whisker is of one ablation by itself. Times are of training proper. Memory is that of a step at its most: measured on a "
-    "GPU, and predicted on a CPU, where one process that trains all members keeps what the earlier ones let go."
+    "Each ablation and its base are trained with the same seeds, so that reviews, first weights and order are the same as far "
+    "as they can be. A difference is the mean over seeds of that in test accuracy, with Student's 95% interval; it counts as "
+    "shown where p, corrected for all of these comparisons (Holm), is below 0.05. A whisker is of one ablation by itself, "
+    "uncorrected. With three seeds only large differences can be shown. Times are of training alone. Memory is the peak of a "
+    "step: measured on a GPU, and predicted on a CPU, where one process trains all members and keeps what the earlier ones "
+    "took."
 )
 SHARES = ("accuracy", "accuracy from", "accuracy to")
 COLUMNS = {name: st.column_config.NumberColumn(format="%.1f%%") for name in SHARES} | {
@@ -108,18 +109,16 @@ def sentences(outcomes: Sequence[Outcome]) -> list[str]:
 def _losses(run: Run) -> None:
     """A small chart of each ablation, a line for each seed, all on one range of values."""
     curves = _curves(run)
-    if not curves:
+    known = {name for seeds in curves.values() for of in seeds.values() for name in of}
+    labels = [label for label, name in CURVES.items() if name in known]  # a linear model has no training loss
+    if not labels:
         return
     st.subheader("How training went", anchor=False)
-    label = st.segmented_control(
-        "Curve", list(CURVES), default=next(iter(CURVES)), required=True, key="ablate_curve", bind="query-params"
-    )
+    label = st.segmented_control("Curve", labels, default=labels[0], required=True, key="ablate_curve", bind="query-params")
     name = CURVES[label]
     drawn = {arm: {seed: of[name].thinned(POINTS) for seed, of in seeds.items() if name in of} for arm, seeds in curves.items()}
     ends = [value for seeds in drawn.values() for curve in seeds.values() for value in curve.values]
-    if not ends:
-        return
-    st.caption(f"{AXES[name][0].capitalize()} over the steps, a line for each seed; all charts have one range.")
+    st.caption(f"{AXES[name][0].capitalize()} over the steps, a line for each seed; all charts share one range.")
     cells = st.grid(4, min_column_width=190, gap="small")
     for arm, seeds in drawn.items():
         if seeds:

@@ -26,7 +26,7 @@ def differences(found: Mapping[str, Difference]) -> go.Figure:
         type="category", categoryorder="array", categoryarray=[literal(name) for name in found], autorange="reversed",
         tickmode="linear", dtick=1,
     )  # fmt: skip
-    figure.update_xaxes(title="test accuracy against the base (points)", tickformat="+,.1~f", zeroline=False)
+    figure.update_xaxes(title="points against the base", tickformat="+,.1~f", zeroline=False)
     return framed(figure, AROUND + ROW * len(found))
 
 

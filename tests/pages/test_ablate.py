@@ -1,6 +1,7 @@
 """The page Ablate: what is chosen becomes a command, members fill a matrix as they land, and a verdict says what they show."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from core.recorded import Recorded
 from core.recorded import write as write_results
 from core.records import (
     Cancelled,
+    EpochFinished,
     Event,
     Failed,
     Finished,
@@ -74,8 +76,8 @@ def write(root: Path, *said: Event, id: str = ID, title: str | None = "<b>why</b
     return folder
 
 
-def write_member(root: Path, event: MemberFinished) -> None:
-    """The folder of a member, with two steps and a model without weights."""
+def write_member(root: Path, event: MemberFinished, said: Callable[[int], Event] | None = None) -> None:
+    """The folder of a member, with two steps, or two of what else it has `said`, and a model without weights."""
     folder = root / event.run
     (folder / "model").mkdir(parents=True)
     run_folder.write_request(
@@ -84,10 +86,14 @@ def write_member(root: Path, event: MemberFinished) -> None:
     run_folder.write_config(folder, CONFIG.base)
     (folder / "model" / "run.json").write_text(json.dumps({"metrics": {"test": {"n": 500, "accuracy": event.accuracy}}}))
     for number in (1, 2):
-        run_folder.append_event(folder, step(number))
+        run_folder.append_event(folder, (said or step)(number))
     run_folder.append_event(folder, TrainingFinished(
         reviews_per_s=50.0, tokens_per_s=900.0, train_s=3.0, best_epoch=1, val_accuracy=0.8, model_dir=str(folder / "model")
     ))  # fmt: skip
+
+
+def fit(number: int) -> EpochFinished:
+    return EpochFinished(epoch=number, step=number, train_loss=0.2, val_loss=0.3 / number, val_accuracy=0.8, elapsed_s=1.0)
 
 
 def step(number: int) -> StepFinished:
@@ -241,6 +247,17 @@ def whole(root) -> Path:
     for event in ALL:
         write_member(root, event)
     return folder
+
+
+def test_of_a_linear_model_only_the_curve_that_there_is_is_offered(page, root):
+    """It is fitted and not trained step by step, so that it has no training loss."""
+    write(root, Started(device="cpu"), *ALL[:2], Finished())
+    for event in ALL[:2]:
+        write_member(root, event, fit)
+    opened(page)
+    (curve,) = [control for control in page.segmented_control if control.label == "Curve"]
+    assert curve.options == ["validation loss"] and curve.value == "validation loss"
+    assert "Validation loss" in said(page)
 
 
 def test_what_matters_is_said_first_with_its_interval_and_drawn(page, root, whole):
