@@ -188,9 +188,7 @@ def _importance(name: str, n: int, how: How) -> Importance:
 
 def evidence(name: str, text: str) -> Evidence:
     """What that model's answer for `text` rests on, by every method that applies to it; ValueError as from `reading`."""
-    found = _kept("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text), ask=True)
-    assert found is not None
-    return found
+    return _asked("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text))
 
 
 def has_evidence(name: str, text: str) -> bool:
@@ -200,9 +198,7 @@ def has_evidence(name: str, text: str) -> bool:
 
 def first_evidence(name: str, text: str) -> Evidence:
     """The same by `FIRST_EVIDENCE` alone, which is there sooner."""
-    found = _kept("first_evidence", (*_model_key(name), _digest(text)), lambda: _first_evidence(name, text), ask=True)
-    assert found is not None
-    return found
+    return _asked("first_evidence", (*_model_key(name), _digest(text)), lambda: _first_evidence(name, text))
 
 
 def _first_evidence(name: str, text: str) -> Evidence:
