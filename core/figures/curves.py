@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from statistics import median
 
 import plotly.graph_objects as go
 
@@ -29,32 +28,27 @@ SHARES = (-0.02, 1.02)
 """The widest axis of a fraction: a point at 0 % or 100 % is drawn whole."""
 MARK = "#808890"
 """Of what is no curve."""
-WILD, WILD_FORMAT = 100.0, ".3~g"
-"""Values of which the greatest is so many medians are drawn on a logarithmic axis, and read in this format."""
+WILD, WILD_FORMAT = 1_000.0, ".3~g"
+"""No training in its senses reaches so much; beyond it values are drawn on a logarithmic axis, and read in this format."""
 
 
 def overlaid(found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None) -> go.Figure:
     """A line for each name, over the step, with a mark where another process went on; `y_format` is d3's, such as ".1%".
 
-    `steps`: the range that is shown. Of values that went wild the axis is logarithmic, and says so.
+    `steps`: the range that is shown. Of values that went wild the axis is logarithmic, if none is 0, and says so.
     """
-    wild = _is_wild(found)
+    values = [value for curve in found.values() for value in curve.values if math.isfinite(value)]
+    wild = max(values, default=0.0) > WILD
     y_format = WILD_FORMAT if wild else y_format
     figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
     figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
     figure.update_yaxes(title=y_title, tickformat=y_format, exponentformat="power", range=_around_one_value(found))
-    if wild:
+    if wild and min(values) > 0:
         figure.update_yaxes(title=f"{y_title}, log scale", type="log", tickformat="", nticks=6)
     if y_format.endswith("%"):
         figure.update_yaxes(minallowed=SHARES[0], maxallowed=SHARES[1])
     _mark(figure, found)
     return framed(figure, 280, legend=len(found) > 1)
-
-
-def _is_wild(found: Mapping[str, Curve]) -> bool:
-    """Whether a straight axis would show nothing of the values but the greatest."""
-    values = [value for curve in found.values() for value in curve.values if math.isfinite(value)]
-    return bool(values) and min(values) > 0 and max(values) > WILD * median(values)
 
 
 def _around_one_value(found: Mapping[str, Curve]) -> tuple[float, float] | None:

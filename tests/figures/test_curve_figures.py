@@ -73,7 +73,9 @@ def test_values_that_went_wild_are_on_a_logarithmic_axis():
     assert overlaid({"a": SHORT, "b": leapt}, "loss", ".3f").layout.yaxis.type == "log"
 
 
-@pytest.mark.parametrize("values", [(0.7, 0.5, 40.0), (0.0, 0.7, 1e6), (float("nan"),)])
-def test_values_that_a_straight_axis_shows_or_a_logarithmic_one_cannot_are_on_a_straight_one(values):
+@pytest.mark.parametrize(
+    ("values", "y_format"), [((0.7, 0.001, 40.0), ".3f"), ((0.0, 0.7, 2e10), ".3~g"), ((float("nan"),), ".3f")]
+)
+def test_values_that_a_straight_axis_shows_or_a_logarithmic_one_cannot_are_on_a_straight_one(values, y_format):
     axis = overlaid({"a": Curve(steps=tuple(range(len(values))), values=values)}, "loss", ".3f").layout.yaxis
-    assert axis.type is None and axis.tickformat == ".3f"
+    assert axis.type is None and axis.tickformat == y_format
