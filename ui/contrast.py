@@ -1,6 +1,6 @@
 """Two texts, or one through two models, side by side: what is answered, and what each word is worth on one scale."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from core.figures.labels import percent, visible
 from core.inspection.edits import ABSENT, Contrast, Weighed
 from core.records import Span
 from ui import compare, export, loaders, markdown, panels
-from ui.review_text import Piece, Unit, drawn, pieces
+from ui.review_text import Unit, drawn, pieces
 
 NEW = "font-weight:600;text-decoration:underline 2px;text-underline-offset:4px"
 GONE = "text-decoration:line-through 2px"
@@ -41,12 +41,12 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
             st.html(as_html(one, places, look, limit))
     marks = "Struck through: only in the first. Underlined: only in the second." if both.gone or both.new else ""
     st.caption(f"{shades(label, limit)} {marks}")
-    rows = dict(zip((*called, "difference"), (*both.values, both.difference), strict=True))
-    figure = contrast_heatmap(both.words, rows, label)
+    found = table(both, called)
+    rows = {name: found[name].to_numpy() for name in (*called, "difference")}
+    figure = contrast_heatmap(found["word"].tolist(), rows, label)
     panels.chart(figure, key=f"{key}_chart", alt=f"What each word is worth for {label}, {called[0]} and {called[1]}")
     notes = NOTES.format(label=label)
     st.caption(markdown.literal(notes))
-    found = table(both, called)
     with st.expander("Every number"):
         st.dataframe(found, hide_index=True, key=f"{key}_table", placeholder="-")
         export.downloads(
@@ -78,27 +78,40 @@ def sentences(both: Contrast, called: tuple[str, str]) -> list[str]:
 
 
 def table(both: Contrast, called: tuple[str, str]) -> pd.DataFrame:
-    """A row for each word: where it is, what it is worth in either, and the difference, in nats."""
+    """A row for each word that was read in either: where it is, what it is worth in both, and the difference, in nats."""
     sides = [called[0] if j == ABSENT else called[1] if i == ABSENT else "both" for i, j in both.pairs.tolist()]
     columns = dict(zip((*called, "difference"), (*both.values, both.difference), strict=True))
-    return pd.DataFrame({"word": [visible(word) for word in both.words], "in": sides} | columns)
+    found = pd.DataFrame({"word": [visible(word) for word in both.words], "in": sides} | columns)
+    return found[found["difference"].notna()].reset_index(drop=True)
 
 
-def as_html(one: Weighed, marked: Collection[int], look: str, limit: float) -> str:
+def as_html(one: Weighed, marked: Sequence[int], look: str, limit: float) -> str:
     """The text with its words shaded by their worth, in full at `limit`; the `marked` ones, read or not, have a look beside."""
-    shares = one.values / limit if limit else one.values
+    worth = one.values / limit if limit else one.values
     shaded = [Unit(span=word.span, share=float(share), unknown=word.unknown)
-              for word, share in zip(one.words, shares, strict=True)]  # fmt: skip
-    read = [word.span for word in one.words if word.read]
-    found = pieces(one.text, shaded, read, of="worth of the strongest word here", largest=1.0)
-    return drawn(_marked(found, [one.words[place].span for place in marked], look))
+              for word, share in zip(one.words, worth, strict=True) if word.read]  # fmt: skip
+    unread = [Unit(span=span, share=0.0, unknown=False) for span in _unread(one, marked)]
+    found = pieces(
+        one.text, sorted([*shaded, *unread], key=lambda unit: unit.span), [unit.span for unit in shaded],
+        of="worth of the strongest word here", largest=1.0,
+    )  # fmt: skip
+    own = {one.words[place].span[0] for place in marked}
+    begins = np.cumsum([0, *(len(piece.text) for piece in found)]).tolist()
+    return drawn(replace(piece, style=f"{piece.style};{look}") if begin in own else piece
+                 for piece, begin in zip(found, begins, strict=False))  # fmt: skip
 
 
-def _marked(found: Sequence[Piece], spans: Sequence[Span], look: str) -> list[Piece]:
-    """The pieces, of which those that are one of the spans have a look of their own."""
-    own, begins = {start for start, _ in spans}, np.cumsum([0, *(len(piece.text) for piece in found)])[:-1]
-    return [replace(piece, style=f"{piece.style};{look}") if begin in own else piece
-            for piece, begin in zip(found, begins.tolist(), strict=True)]  # fmt: skip
+def _unread(one: Weighed, marked: Sequence[int]) -> list[Span]:
+    """The marked words that were not read, neighbours as one: of a very long text there are very many."""
+    spans: list[Span] = []
+    last = None
+    for place in (place for place in marked if not one.words[place].read):
+        start, end = one.words[place].span
+        if last == place - 1:
+            start, _ = spans.pop()
+        spans.append((start, end))
+        last = place
+    return spans
 
 
 def of(models: Sequence[str]) -> list[str]:

@@ -126,7 +126,7 @@ def checks(name: str, review: str) -> None:
         )
         st.caption(RULES)
         return
-    said, table = judged(found), outcomes(found, review)
+    said, table = judged(found, rewrites.most(review)), outcomes(found, review)
     st.markdown(markdown.literal(" ".join(said)))
     st.dataframe(table, hide_index=True, key="whatif_checks", column_config=_percents(table))
     st.caption(RULES)
@@ -136,8 +136,8 @@ def checks(name: str, review: str) -> None:
     )
 
 
-def judged(found: Sequence[Checked]) -> list[str]:
-    """How many changes of each kind do to the answer what they should."""
+def judged(found: Sequence[Checked], most: int) -> list[str]:
+    """How many changes of each kind do to the answer what they should; of a kind `most` are tried."""
     answer = found[0].before
     said = [f"The answer is {answer.label}, {percent(answer.probabilities[answer.label])}."]
     for kind, should in SHOULD.items():
@@ -147,7 +147,7 @@ def judged(found: Sequence[Checked]) -> list[str]:
             said.append(f"{right} of {len(own)} by {kind} {should}, as each should; {turned or 'none'} turned it.")
     unread = sum(not one.is_read for one in found)
     said += [f"{unread} more are where the model does not read."] * bool(unread)
-    return [*said, *[f"Of each kind, the first {rewrites.MOST} at most are tried."] * (len(found) >= rewrites.MOST)]
+    return [*said, *[f"At most {most} of each kind are tried."] * (len(found) >= most)]
 
 
 def outcomes(found: Sequence[Checked], review: str) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cached_property
 
 import numpy as np
@@ -89,30 +88,42 @@ def contrast(first: Weighed, second: Weighed) -> Contrast:
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> Int[np.ndarray, "P 2"]:
-    """Places of words that stand for each other, in order, and alone, beside `ABSENT`, those that have no like in the other.
+    """Places of words that stand for each other, in order, and alone, beside `ABSENT`, of those that have no like in the other.
 
-    Each place is there once. What both begin and end with is never compared to anything else (Ratcliff and Obershelp 1988
-    for the rest).
+    Each place is there once, and as many as can be stand beside their like.
     """
     n = min(len(first), len(second))
     head = next((i for i in range(n) if first[i] != second[i]), n)
     tail = next((i for i in range(n - head) if first[-1 - i] != second[-1 - i]), n - head)
-    middle = [range(head, len(words) - tail) for words in (first, second)]
-    blocks = [(0, 0, head), *_alike(first, second, *middle), (len(first) - tail, len(second) - tail, tail)]
+    middle = _common(first[head : len(first) - tail], second[head : len(second) - tail])
+    alike = [(i, i) for i in range(head)] + [(head + i, head + j) for i, j in middle]
+    alike += [(len(first) - i, len(second) - i) for i in range(tail, -1, -1)]  # the last stands for both ends
     pairs, i, j = [], 0, 0
-    for start, other, size in blocks:
-        pairs += [(place, ABSENT) for place in range(i, start)] + [(ABSENT, place) for place in range(j, other)]
-        pairs += zip(range(start, start + size), range(other, other + size), strict=True)
-        i, j = start + size, other + size
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    for place, other in alike:
+        pairs += [(gone, ABSENT) for gone in range(i, place)] + [(ABSENT, new) for new in range(j, other)] + [(place, other)]
+        i, j = place + 1, other + 1
+    return np.array(pairs[:-1], dtype=np.int64).reshape(-1, 2)
 
 
-def _alike(first: Sequence[str], second: Sequence[str], of: range, others: range) -> list[tuple[int, int, int]]:
-    """Start in either and size of what is the same in these stretches."""
-    if max(len(of), len(others)) > MOST_COMPARED:
+def _common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of a longest common subsequence (Wagner and Fischer 1974); of none in longer stretches than `MOST_COMPARED`."""
+    if max(len(first), len(second)) > MOST_COMPARED:
         return []
-    found = SequenceMatcher(None, [first[i] for i in of], [second[j] for j in others], autojunk=False).get_matching_blocks()
-    return [(of.start + block.a, others.start + block.b, block.size) for block in found]
+    others = np.array(second, dtype=object)
+    lengths = np.zeros((len(first) + 1, len(second) + 1), dtype=np.int16)
+    for i, word in enumerate(first):
+        longer = lengths[i, :-1] + (others == word)
+        lengths[i + 1, 1:] = np.maximum.accumulate(np.maximum(lengths[i, 1:], longer))
+    found, i, j = [], len(first), len(second)
+    while i and j:
+        if first[i - 1] == second[j - 1]:
+            i, j = i - 1, j - 1
+            found.append((i, j))
+        elif lengths[i - 1, j] >= lengths[i, j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found[::-1]
 
 
 def _at(one: Weighed, places: Int[np.ndarray, "P"]) -> Float[np.ndarray, "P"]:

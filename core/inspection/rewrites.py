@@ -24,8 +24,8 @@ NAMES = (
      "Sandra", "Emily", "Michelle", "Laura", "Anna", "Julia", "Emma", "Kate"),
 )  # fmt: skip
 """First names that are no other words; each is replaced by one of its own list."""
-MOST = 100
-"""Changes of one text: the first negations, and then names."""
+MOST, MOST_CHARACTERS = 100, 1_000_000
+"""Changes of each kind that are made of one text, and characters that they have together: each is read whole."""
 
 Kind = Literal["negation", "name"]
 
@@ -45,8 +45,13 @@ class Rewrite:
 
 
 def rewrites(text: str) -> list[Rewrite]:
-    """Each place where a negation can be put in or taken out, and each known name; `MOST` of each at most, in order."""
-    return [*islice(negations(text), MOST), *islice(names(text), MOST)]
+    """Each place where a negation can be put in or taken out, and each known name; of each kind the first `most`."""
+    return [*islice(negations(text), most(text)), *islice(names(text), most(text))]
+
+
+def most(text: str) -> int:
+    """Changes of each kind that are made of a text of this length."""
+    return max(1, min(MOST, MOST_CHARACTERS // max(1, len(text))))
 
 
 def negations(text: str) -> Iterator[Rewrite]:

@@ -70,6 +70,13 @@ def test_only_the_first_are_taken(monkeypatch):
     ]  # fmt: skip
 
 
+def test_of_a_very_long_text_few_are_made(monkeypatch):
+    monkeypatch.setattr(rules, "MOST_CHARACTERS", 100)
+    text = "It is, was and will be John, Mary and Emma. "
+    assert (rules.most(""), rules.most(text), rules.most(text * 1000)) == (100, 2, 1)
+    assert [(change.kind, change.before) for change in rewrites(text * 1000)] == [("negation", "is"), ("name", "John")]
+
+
 def test_answers_are_those_of_the_changed_texts(models):
     bag = bag_of_words(models["one-head"], {"good": 1.0, "not": -3.0, "is": 0.5})
     found = check(bag, "John is good and Mary is not bad")

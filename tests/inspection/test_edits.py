@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,18 @@ def test_both_texts_are_there_whole_and_in_order(first, second, most):
         assert column[column != ABSENT].tolist() == list(range(len(words)))
     assert all(first[i] == second[j] for i, j in pairs.tolist() if ABSENT not in (i, j))
     assert not (pairs == ABSENT).all(-1).any()
+
+
+@settings(max_examples=100, deadline=None)
+@given(first=FEW, second=FEW)
+def test_as_many_words_as_can_be_stand_beside_their_like(first, second):
+    @cache
+    def longest(i: int, j: int) -> int:
+        if i == len(first) or j == len(second):
+            return 0
+        return max(longest(i + 1, j), longest(i, j + 1), longest(i + 1, j + 1) + (first[i] == second[j]))
+
+    assert sum(ABSENT not in pair for pair in aligned(first, second).tolist()) == longest(0, 0)
 
 
 def test_a_text_of_one_word_many_times_is_no_trouble():

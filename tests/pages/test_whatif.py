@@ -222,3 +222,12 @@ def test_colours_are_on_one_scale_and_words_that_were_not_read_are_marked_too():
     assert Shown(drawn).text == "a <b> a z" and drawn.count(GONE) == 2
     assert f"background:{ink(STRONGEST / 2)}" in drawn and f"background:{ink(STRONGEST / 4, AGAINST)}" in drawn
     assert Shown(contrast.as_html(weighed(), [], GONE, limit=0.0)).text == "a <b> a z"
+
+
+def test_a_book_is_shown_without_a_mark_for_each_word_that_was_not_read(page):
+    text = "good film " * 2_000
+    tried(page, "other words", text, whatif_edited="bad " * 3_000)
+    first, second = texts(page)
+    assert Shown(first).text == text and len(first) < 2 * len(text) and first.count(GONE) < 100
+    assert len(page.dataframe[0].value) < 100 and len(chart(page)["x"]) < 100
+    assert "3000 added, 4000 removed" in said(page)
