@@ -69,7 +69,11 @@ def input_x_gradient(subject: Subject) -> Float[np.ndarray, "T"]:
 
 
 def integrated(subject: Subject) -> Integrated:
-    """Integrated gradients (arXiv:1703.01365), with as many steps as bring the gap under `MOST_GAP`, up to `MOST_STEPS`."""
+    """Integrated gradients (arXiv:1703.01365), with as many steps as bring the gap under `MOST_GAP`, up to `MOST_STEPS`.
+
+    An LSTM may never get there: along its path log-odds were seen to change by nine within 6e-8 of the way, which is what
+    float32 can tell apart, and to be as steep in float64. Its values then rank words, and do not add up.
+    """
     function = OfEmbeddings(subject)
     x, baseline = function.embedded()
     with torch.no_grad():
