@@ -16,7 +16,6 @@ if not found:
     st.info("Choose a model whose test answers are on record.")
     st.stop()
 calibration.curves(found)
-st.caption(calibration.NOTES)
 
 st.subheader("One model, closer")
 name = controls.one("Model", {name: loaders.model_title(name) for name in found}, "calibration_model")

@@ -8,14 +8,15 @@ import streamlit as st
 from core.evaluation.calibration import THRESHOLDS, Asked, asked, best_threshold, calibration_bins, calibration_error
 from core.evaluation.predictions import Predictions
 from core.figures.calibration import calibration_curve, confidence_histogram, threshold_curve
-from core.records import Estimate
+from core.records import CalibrationBin, Estimate
+from core.statistics import share
 from ui import compare, controls, export, loaders, markdown, panels
 
 NOTES = (
     "Test reviews. Confidence is the probability of the answer given, in ten bins of equal width, from the least that an "
-    "answer can have to 100%; bars are Wilson's 95% intervals. The calibration error is the mean distance of confidence and "
-    "accuracy over the bins, weighted by their reviews (Guo et al. 2017); chance makes one even of a model that is right just "
-    "as often as it says, and 95 of 100 such models stay below what is given."
+    "answer can have to 100%; bars are Wilson's 95% intervals. The calibration error is the mean distance between confidence "
+    "and accuracy over the bins, weighted by their reviews (Guo et al. 2017). Chance gives one even to a model that is right "
+    "exactly as often as it says: of 100 such models, 95 stay below the figure given."
 )
 
 
@@ -32,22 +33,45 @@ def curves(found: Mapping[str, Predictions]) -> None:
     """The calibration curves and a sentence on each."""
     titles = {name: loaders.model_title(name) for name in found}
     bins = {titles[name]: calibration_bins(answers) for name, answers in found.items()}
-    panels.chart(calibration_curve(bins), key="calibration_curve", alt="Accuracy against confidence")
-    for name, answers in found.items():
-        st.markdown(markdown.literal(finding(titles[name], answers)))
+    chart, said = calibration_curve(bins), [finding(titles[name], answers) for name, answers in found.items()]
+    panels.chart(chart, key="calibration_curve", alt="Accuracy against confidence")
+    for sentence in said:
+        st.markdown(markdown.literal(sentence))
+    st.caption(NOTES)
+    export.downloads(
+        export.Export(
+            title="Calibration", table=bin_rows(bins), of=export.of_models(list(found)), said=said, notes=[NOTES],
+            charts={"Accuracy against confidence": chart},
+        ),
+        "calibration_bins",
+    )  # fmt: skip
+
+
+def bin_rows(bins: Mapping[str, Sequence[CalibrationBin]]) -> pd.DataFrame:
+    """A row for each model and bin, shares in percent; a bin without answers has none."""
+    return pd.DataFrame([
+        {
+            "model": title, "confidence from": 100 * one.low, "confidence to": 100 * one.high, "n": one.n,
+            "mean confidence": one.confidence and 100 * one.confidence, "accuracy": one.accuracy and 100 * one.accuracy.value,
+            "from": one.accuracy and 100 * one.accuracy.low, "to": one.accuracy and 100 * one.accuracy.high,
+        }
+        for title, row in bins.items()
+        for one in row
+    ])  # fmt: skip
 
 
 def finding(model: str, found: Predictions) -> str:
     """Whether a model is right as often as it says, or how it errs."""
-    error, sure, right = calibration_error(found), float(found.confidence.mean()), float(found.correct.mean())
-    said = f"of which chance alone makes up to {error.by_chance:.1%}"
+    error, sure, right = calibration_error(found), float(found.confidence.mean()), share(int(found.correct.sum()), len(found))
+    assert right is not None
+    said = f"of which chance alone would make up to {error.by_chance:.1%}"
     if error.value > error.by_chance:
-        said += f": it is {_fault(sure - right, error.value)}"
+        said += f": it is {_fault(sure - right.value, error.value)}"
     else:
         said += ": it may well be right as often as it says"
     return (
-        f"{model}: sure by {sure:.1%} on average and right in {right:.1%} of {len(found):,} reviews; calibration error "
-        f"{error.value:.1%}, {said}."
+        f"{model}: {sure:.1%} sure on average, and right in {right.value:.1%} of {len(found):,} reviews (95% interval "
+        f"{right.low:.1%} to {right.high:.1%}); calibration error {error.value:.1%}, {said}."
     )
 
 
@@ -71,13 +95,13 @@ def closer(name: str, found: Predictions) -> None:
     with cells.cell():
         chart = confidence_histogram(found.confidence, found.correct, found.n_classes)
         panels.chart(chart, key="calibration_histogram", alt=f"Confidence of {loaders.model_title(name)}")
-        st.caption("Of the test side: how sure it was of its right and wrong answers.")
+        st.caption("Test reviews: how sure it was of its right answers and of its wrong ones.")
     with cells.cell():
         class_name = loaders.label_names(name, found.n_classes)[class_id]
         chart = threshold_curve(THRESHOLDS, _along(validation, class_id), threshold, class_name)
         panels.chart(chart, key="calibration_thresholds", alt="Precision and recall")
-        st.caption(f"Of the validation side, to choose on: F1 is largest at {best:.2f}.")
-    rows = [_row(side, asked(of, class_id, threshold)) for side, of in (("validation", validation), ("test", found))]
+        st.caption(f"Validation reviews, on which a threshold is to be chosen: F1 is largest at {best:.2f}.")
+    rows = [_row(side, len(of), asked(of, class_id, threshold)) for side, of in (("validation", validation), ("test", found))]
     table = pd.DataFrame(rows)
     st.dataframe(table, hide_index=True, key="calibration_table")
     title, of = f"{class_name} from a probability of {threshold:.2f} on", export.of_models([name])
@@ -104,9 +128,10 @@ def _along(found: Predictions, class_id: int) -> dict[str, list[float | None]]:
     }
 
 
-def _row(side: str, found: Asked) -> dict[str, str]:
+def _row(side: str, n: int, found: Asked) -> dict[str, str]:
     return {
         "side": side,
+        "n": f"{n:,}",
         "precision": _written(found.precision),
         "recall": _written(found.recall),
         "F1": compare.NO_VALUE if found.f1 is None else f"{found.f1:.3f}",

@@ -29,7 +29,7 @@ SMALL_PRINT = "#59646d"
 """Ticks and titles of axes on the light theme: Streamlit's own grey has a contrast of 3.8 to 1 there."""
 SHARES = (
     "accuracy", "from", "to", "attention", "calibration error", "by chance", "read in part", "prediction is off by",
-    "others used",
+    "others used", "confidence from", "confidence to", "mean confidence",
 )  # fmt: skip
 PERCENT = {name: st.column_config.NumberColumn(format="%.1f%%") for name in SHARES}
 """Columns of tables that hold percents."""

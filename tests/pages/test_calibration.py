@@ -20,11 +20,11 @@ def sure(confidence: float, right: int, n: int):
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (sure(0.9, 350, 500), "calibration error 20.0%, of which chance alone makes up to 2.8%: it is too sure."),
-        (sure(0.6, 450, 500), "calibration error 30.0%, of which chance alone makes up to 4.4%: it is not sure enough."),
+        (sure(0.9, 350, 500), "calibration error 20.0%, of which chance alone would make up to 2.8%: it is too sure."),
+        (sure(0.6, 450, 500), "calibration error 30.0%, of which chance alone would make up to 4.4%: it is not sure enough."),
         (
             sure(0.8, 400, 500),
-            "calibration error 0.0%, of which chance alone makes up to 3.6%: it may well be right as often as it says.",
+            "calibration error 0.0%, of which chance alone would make up to 3.6%: it may well be right as often as it says.",
         ),
     ],
 )
@@ -64,8 +64,8 @@ def test_the_page_shows_curves_histogram_and_threshold(page):
     assert [trace["name"] for trace in curve["data"]] == ["as often as it says", "imdb-encoder", "imdb-bilstm"]
     assert [trace["name"] for trace in histogram["data"]] == ["right", "wrong"]
     assert thresholds["layout"]["xaxis"]["title"]["text"] == "probability of &#36;good&#36; asked for"
-    assert "imdb-bilstm: sure by 73.1% on average and right in" in said(page)
-    assert len(page.get("download_button")) == 3
+    assert "imdb-bilstm: 73.1% sure on average, and right in" in said(page)
+    assert len(page.get("download_button")) == 6
 
 
 def test_a_threshold_is_chosen_on_validation_and_measured_on_test(page):
