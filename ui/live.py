@@ -122,11 +122,12 @@ def seconds_left(started: TrainingStarted, step: StepFinished) -> float | None:
 
 
 def _stop(run: Run) -> None:
+    does = "takes it out of the queue" if run.state == "queued" else "stores the best weights so far, and can be taken back"
     with st.container(horizontal=True, vertical_alignment="center"):
-        launching.stop(run, f"train_stop_{run.id}", "It stores the best weights so far.")
+        launching.stop(run, f"train_stop_{run.id}", f"It {does}.")
         if not launching.is_asked_to_stop(run):
             safe = f" Step {run.kept.step:,} is safe: it takes {_mebibytes(run.kept)} on disk." if run.kept else ""
-            st.caption(f"Stopping stores the best weights so far, and can be taken back.{safe}")
+            st.caption(f"Stopping {does}.{safe}")
             return
         st.caption("Asked to stop: it stores the best weights so far and measures them.", width="content")
         launching.end(run, f"train_end_{run.id}", "Without storing anything more.")

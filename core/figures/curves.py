@@ -33,20 +33,21 @@ WILD, WILD_FORMAT = 1_000.0, ".3~g"
 
 
 def overlaid(found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None) -> go.Figure:
-    """A line for each name, over the step, with a mark where another process went on; `y_format` is d3's, such as ".1%".
+    """A line for each name, over the step, and a mark where another process went on.
 
-    `steps`: the range that is shown. Of values that went wild the axis is logarithmic, if none is 0, and says so.
+    `y_format`, of a value that is pointed at, is d3's, such as ".1%"; ticks have as many digits as tell them apart. `steps`:
+    the range that is shown. Of values that went wild the axis is logarithmic, if none is 0, and says so.
     """
     values = [value for curve in found.values() for value in curve.values if math.isfinite(value)]
     wild = max(values, default=0.0) > WILD
     y_format = WILD_FORMAT if wild else y_format
     figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
     figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
-    figure.update_yaxes(title=y_title, tickformat=y_format, exponentformat="power", range=_around_one_value(found))
+    figure.update_yaxes(title=y_title, exponentformat="power", minexponent=5, range=_around_one_value(found))
     if wild and min(values) > 0:
-        figure.update_yaxes(title=f"{y_title}, log scale", type="log", tickformat="", nticks=6)
+        figure.update_yaxes(title=f"{y_title}, log scale", type="log", nticks=6)
     if y_format.endswith("%"):
-        figure.update_yaxes(minallowed=SHARES[0], maxallowed=SHARES[1])
+        figure.update_yaxes(tickformat=y_format, minallowed=SHARES[0], maxallowed=SHARES[1])
     _mark(figure, found)
     return framed(figure, 280, legend=len(found) > 1)
 

@@ -222,7 +222,7 @@ def test_a_queued_run_says_how_many_go_first(first_page, root):
     folder = made(root, "1", Queued(ahead=2))
     with FileLock(folder / "lock"):
         page = looking_at(first_page, "1")
-        assert "Queued: 2 runs go first" in words(page)
+        assert "Queued: 2 runs go first" in words(page) and "Stopping takes it out of the queue." in words(page)
         next(b for b in page.button if b.label == "Stop").click().run()
         assert (folder / "cancel").exists()
         assert "End it now" in [b.label for b in page.button]
