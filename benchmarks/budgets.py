@@ -70,6 +70,12 @@ BUDGETS = (
            table="pages", rows=("first heading, this lab later by",), unit="s"),
     Budget(what="warm prediction with its map on screen", limit=0.5, at_least=False, table="pages",
            rows=("answer with its map",), unit="s"),
+    *(
+        Budget(what=f"warm, 250 tokens: {step} on screen", limit=limit, at_least=False, table="pages",
+               rows=(f"{step}, 250 tokens",), unit="s")
+        for step, limit in (("answer and colours", 0.3), ("all maps", 0.5), ("first evidence", 2.0),
+                            ("all evidence and its curves", 10.0))
+    ),
     Budget(what="map of 512 tokens on screen", limit=1, at_least=False, table="pages", rows=("map of 512 tokens",), unit="s"),
     Budget(what="map of 512 tokens in a new tab", limit=4, at_least=False, table="pages",
            rows=("map of 512 tokens in a new tab",), unit="s"),

@@ -1,6 +1,6 @@
 """Everything, on a CPU: `python -m benchmarks.cpu`, about 25 minutes on two quiet cores."""
 
-from benchmarks import ceilings, cells, generation, inference, pages, tables, training
+from benchmarks import ceilings, cells, generation, inference, pages, sessions, tables, training
 from benchmarks.suite import Part, main
 
 PARTS: dict[str, Part] = {
@@ -16,6 +16,7 @@ PARTS: dict[str, Part] = {
     "article-a": tables.article_a,
     "article-d": tables.article_d,
     "pages": pages.part,
+    "sessions": sessions.part,
 }
 DESCRIPTION = """\
 Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 25 minutes on

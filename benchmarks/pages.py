@@ -1,4 +1,4 @@
-"""What a person waits for: the first heading of a page, an answer with its map, a large map. Needs Playwright and Chromium."""
+"""What a person waits for: a page's first heading, an answer, maps, evidence. Needs Playwright and Chromium."""
 
 from __future__ import annotations
 
@@ -22,18 +22,36 @@ if TYPE_CHECKING:
 
 EMPTY = "import streamlit as st\n\nst.title('Empty')\n"
 TOKENS = 512
+READ = 250
+"""Tokens of a review for the encoder that comes along."""
+STEPS = ("answer and colours", "all maps", "first evidence", "all evidence", "all evidence and its curves")
+"""What a person sees of it, one after another."""
+WORDS = ("film", "good", "plot", "bad")
+EACH_TOKEN = "inspect_tokens_imdb-encoder=true"
 LARGE = "imdb-encoder"
 """Name of a model of random weights that reads so many: under this name Inspect shows it unasked."""
+COLOURED = "text => [...document.querySelectorAll('[aria-label=\"The review\"]')].some(e => e.textContent === text)"
 DRAWN = """([text, tokens, last]) => {
     const drawn = [...document.querySelectorAll(".js-plotly-plot")].map(e => e.data?.[0].x ?? []);
     return [...document.querySelectorAll("[aria-label='The review']")].some(e => e.textContent === text)
         && drawn.some(x => x.length === tokens && String(x[tokens - 1]).includes(last));
 }"""
-"""The review, and a map of so many tokens, of which the last is known."""
+"""The review, and a map, or a table of evidence, of so many tokens, of which the last is known."""
+SMALL = "[...document.querySelectorAll('img[alt^=\"Attention map of\"]')]"
+NEW_MAPS = f"old => {SMALL}.length && {SMALL}.every(e => e.complete && !old.includes(e.src))"
+CURVES = "[...document.querySelectorAll('.js-plotly-plot')].filter(e => e.data?.[0].name?.includes('random')).length"
 
 
 def part(setting: Setting) -> Iterator[Table]:
     """Table "pages"."""
+    with browsing() as (browser, folder):
+        found = _first_headings(browser, folder, setting.rounds) | _maps(browser, folder) | _evidence(browser, folder)
+    yield _table(setting, found)
+
+
+@contextmanager
+def browsing() -> Iterator[tuple[Browser, Path]]:
+    """A browser, and a folder for what servers leave behind. ValueError where there is no browser."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import CHROMIUM, FLAGS
@@ -42,9 +60,7 @@ def part(setting: Setting) -> Iterator[Table]:
         raise ValueError("there is no Chromium here: install one, or name it in the environment variable CHROMIUM")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield _table(
-            setting, {**_first_headings(browser, Path(folder), setting.rounds), **_maps(browser, Path(folder), setting)}
-        )
+        yield browser, Path(folder)
         browser.close()
 
 
@@ -56,34 +72,74 @@ def _first_headings(browser: Browser, folder: Path, rounds: int) -> dict[str, li
     found: dict[str, list[float]] = {name: [] for name in scripts}
     for _ in range(rounds):
         for name, script in scripts.items():
-            with _opened(browser, folder, ROOT / "models", script) as (url, page):
+            with opened(browser, folder, ROOT / "models", script) as (url, page):
                 found[name].append(_seconds(lambda url=url, page=page: (page.goto(url), page.wait_for_selector("h1"))))
     ours, theirs = found.values()
     return found | {"first heading, this lab later by": [a - b for a, b in zip(ours, theirs, strict=True)]}
 
 
-def _maps(browser: Browser, folder: Path, setting: Setting) -> dict[str, list[float]]:
+def texts(tokens: int) -> list[str]:
+    """Reviews of so many tokens, each a word, that end in different ones."""
+    return [" ".join([*(WORDS * tokens)[: tokens - 1], word]) for word in WORDS]
+
+
+def _maps(browser: Browser, folder: Path) -> dict[str, list[float]]:
     """An answer by the shipped encoder with its map; a map of many tokens in a new tab, and then again."""
-    words = ["film", "good", "plot", "bad"]
-    short = [" ".join([word] * 30) for word in words]
-    long = [" ".join([*words] * (TOKENS // 4 - 1) + [word] * 4) for word in words]
-    with _opened(browser, folder, ROOT / "models", "app.py") as (url, page):
+    short, long = [" ".join([word] * 30) for word in WORDS], texts(TOKENS)
+    with opened(browser, folder, ROOT / "models", "app.py") as (url, page):
         page.goto(f"{url}/inspect?inspect_models=imdb-encoder")
         _ask(page, short[0], 30)
         warm = [_seconds(lambda text=text: _ask(page, text, 30)) for text in short[1:]]
-    with _opened(browser, folder, large_model(folder / "large"), "app.py") as (url, page):
-        page.goto(f"{url}/inspect")
+    with opened(browser, folder, large_model(folder / "large"), "app.py") as (url, page):
+        page.goto(f"{url}/inspect?{EACH_TOKEN}")
         _ask(page, long[0], TOKENS)
         again = [_seconds(lambda text=text: _ask(page, text, TOKENS)) for text in long[1:]]
         tab, received = page.context.new_page(), []
         tab.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
-        new_tab = _seconds(lambda: (tab.goto(f"{url}/inspect"), _ask(tab, long[0], TOKENS)))
+        new_tab = _seconds(lambda: (tab.goto(f"{url}/inspect?{EACH_TOKEN}"), _ask(tab, long[0], TOKENS)))
     return {
         "answer with its map": warm,
         f"map of {TOKENS} tokens in a new tab": [new_tab],
         f"map of {TOKENS} tokens": again,
         f"map of {TOKENS} tokens, MiB sent": [sum(received) / 2**20],
     }
+
+
+def _evidence(browser: Browser, folder: Path) -> dict[str, list[float]]:
+    """What comes of a review of `READ` tokens, in the order in which it comes, since the button was pressed."""
+    found: dict[str, list[float]] = {f"{step}, {READ} tokens": [] for step in STEPS}
+    with opened(browser, folder, ROOT / "models", "app.py") as (url, page):
+        page.goto(f"{url}/inspect?inspect_models=imdb-encoder&{EACH_TOKEN}")
+        waited = [_inspected(page, text) for text in texts(READ)]
+        page.goto(f"{url}/evidence?evidence_models=imdb-encoder")
+        waited = [a + b for a, b in zip(waited, [_explained(page, text) for text in texts(READ)], strict=True)]
+    for name, seconds in zip(found, zip(*waited[1:], strict=True), strict=True):  # the first one is to warm up
+        found[name] += seconds
+    return found
+
+
+def _inspected(page: Page, text: str) -> list[float]:
+    """Seconds until the words are coloured, and until all maps are there."""
+    old = page.evaluate(f"{SMALL}.map(e => e.src)")
+    start = press(page, text, "Inspect")
+    page.wait_for_function(COLOURED, arg=text)
+    coloured = time.perf_counter() - start
+    page.wait_for_function(DRAWN, arg=[text, READ, text.split()[-1]])
+    page.wait_for_function(NEW_MAPS, arg=old)
+    return [coloured, time.perf_counter() - start]
+
+
+def _explained(page: Page, text: str) -> list[float]:
+    """Seconds until the first evidence is there, and all of it, and its curves."""
+    start = press(page, text, "Explain")
+    page.wait_for_function(COLOURED, arg=text)
+    first = time.perf_counter() - start
+    page.wait_for_function(DRAWN, arg=[text, READ, text.split()[-1]])
+    everything = time.perf_counter() - start
+    page.wait_for_function(f"{CURVES} === 0")  # those of the review before go when the page is whole
+    page.get_by_role("button", name="Test the evidence").click()
+    page.wait_for_function(f"{CURVES} === 2")
+    return [first, everything, time.perf_counter() - start]
 
 
 def large_model(root: Path) -> Path:
@@ -106,7 +162,7 @@ def large_model(root: Path) -> Path:
 
 
 @contextmanager
-def _opened(browser: Browser, folder: Path, models: Path, script: str) -> Iterator[tuple[str, Page]]:
+def opened(browser: Browser, folder: Path, models: Path, script: str) -> Iterator[tuple[str, Page]]:
     """A fresh server, and a page of a browser that has kept nothing."""
     from tests.browser.conftest import running
 
@@ -120,9 +176,16 @@ def _opened(browser: Browser, folder: Path, models: Path, script: str) -> Iterat
 
 def _ask(page: Page, text: str, tokens: int) -> None:
     """Types and presses the button; until text and map are on the screen."""
-    page.locator("textarea").fill(text)
-    page.get_by_role("button", name="Inspect", exact=True).click()
+    press(page, text, "Inspect")
     page.wait_for_function(DRAWN, arg=[text, tokens, text.split()[-1]])
+
+
+def press(page: Page, text: str, button: str) -> float:
+    """Types and presses; when that was."""
+    page.locator("textarea").fill(text)
+    start = time.perf_counter()
+    page.get_by_role("button", name=button, exact=True).click()
+    return start
 
 
 def _seconds(run: Callable[[], object]) -> float:
