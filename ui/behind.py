@@ -41,7 +41,7 @@ def opened(names: Sequence[str], of: str) -> Behind | None:
     for name in names:
         with panels.refusals():
             answers = loaders.predictions(name, of)
-            found[name] = aligned(next(iter(found.values())), answers) if found else answers
+            found[name] = _beside(next(iter(found.items())), name, answers) if found else answers
     if not found:
         return None
     first, answers = next(iter(found.items()))
@@ -52,6 +52,14 @@ def opened(names: Sequence[str], of: str) -> Behind | None:
         answers=tuple(found.values()),
         label_names=loaders.label_names(first, answers.n_classes),
     )
+
+
+def _beside(first: tuple[str, Predictions], name: str, answers: Predictions) -> Predictions:
+    try:
+        return aligned(first[1], answers)
+    except ValueError as error:
+        both = f"{loaders.model_title(name)} cannot be shown beside {loaders.model_title(first[0])}"
+        raise ValueError(f"{both}: {error}") from error
 
 
 def of_which() -> str:

@@ -192,16 +192,20 @@ def findings(chosen: Sequence[Run], baseline: Run, compared: Callable[[Run, Run]
         try:
             found[run.id] = compared(baseline, run)
         except ValueError as error:
-            sentences.append(f"{titles[run.id]} cannot be held against the baseline: {error}.")
+            sentences.append(f"{titles[run.id]} cannot be compared with the baseline: {error}.")
     chances = holm([paired.accuracy.p for paired in found.values()])
-    several = " (of several, by Holm)" if len(found) > 1 else ""
     for (id, paired), p in zip(found.items(), chances, strict=True):
         better, f1 = verdict(replace(paired.accuracy, p=p)), paired.f1
         sentences.append(
-            f"{titles[id]} against the baseline: {better}, {chance(p)}{several}; "
+            f"{titles[id]} against the baseline: {better}, {chance(p)}{by_holm(len(found))}; "
             f"F1 {f1.value:+.3f}, 95 % between {f1.low:+.3f} and {f1.high:+.3f}."
         )
     return sentences
+
+
+def by_holm(n: int) -> str:
+    """That p is corrected, where it is one of several."""
+    return f" ({n} comparisons, by Holm)" if n > 1 else ""
 
 
 def chance(p: float) -> str:
@@ -219,7 +223,7 @@ def other_reviews(chosen: Sequence[Run]) -> str | None:
         return None
     titles = titles_of(chosen)
     parts = [f"{', '.join(titles[run.id] for run in group)} on {_reviews(group[0])}" for group in groups.values()]
-    return f"These figures are not of the same reviews, so they cannot be held against each other: {'; '.join(parts)}."
+    return f"These figures are of different reviews and cannot be compared with each other: {'; '.join(parts)}."
 
 
 def _reviews(run: Run) -> str:

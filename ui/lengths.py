@@ -127,7 +127,7 @@ def against(found: Sequence[Measured], baseline: str, asked: Asked) -> list[Meas
             except ValueError as error:
                 refused.setdefault(str(error), []).append(one.title)
     for reason, titles in refused.items():
-        said = f"{', '.join(titles)} cannot be held against {loaders.model_title(baseline)}: {reason}."
+        said = f"{', '.join(titles)} cannot be compared with {loaders.model_title(baseline)}: {reason}."
         st.info(markdown.literal(said), icon=":material/info:")
     corrected = dict(zip(gains, holm(list(gains.values())), strict=True))
     return [replace(one, gains=corrected.get(i)) for i, one in enumerate(found)]
@@ -253,8 +253,8 @@ def _change(model: str, found: Ends, several: int) -> str:
     short, long = (
         f"{row.name} words ({row.accuracy.value:.1%}, n = {row.n:,})" for row in (found.short, found.long) if row.accuracy
     )
-    by_holm = f" (of {several}, by Holm)" if several > 1 else ""
-    return f"{model}, {long} against {short}: {verdict(found.gain)}, {compare.chance(found.gain.p)}{by_holm}."
+    p = f"{compare.chance(found.gain.p)}{compare.by_holm(several)}"
+    return f"{model}, {long} against {short}: {verdict(found.gain)}, {p}."
 
 
 def verdicts(model: str, baseline: str, ranges: Sequence[str], gains: Sequence[Difference | None], several: int) -> str:
@@ -262,8 +262,8 @@ def verdicts(model: str, baseline: str, ranges: Sequence[str], gains: Sequence[D
     known = [(name, gain) for name, gain in zip(ranges, gains, strict=True) if gain is not None]
     if not known:
         return f"{model} against {baseline}: there is no review to compare."
-    shown = [f"{verdict(gain)} at {name} words, {compare.chance(gain.p)}" for name, gain in known if gain.is_shown]
+    shown = [f"at {name} words {verdict(gain)}, {compare.chance(gain.p)}" for name, gain in known if gain.is_shown]
     if not shown:
         least = min(gain.p for _, gain in known)
-        shown = [f"no difference shown in any range, the smallest {compare.chance(least)}"]
-    return f"{model} against {baseline}: {'; '.join(shown)}{f' (of {several}, by Holm)' if several > 1 else ''}."
+        shown = [f"no difference shown in any range, {compare.chance(least)} or more"]
+    return f"{model} against {baseline}: {'; '.join(shown)}{compare.by_holm(several)}."

@@ -174,10 +174,11 @@ def _closer(chosen: Sequence[Run], baseline: Run) -> None:
 def _notes(chosen: Sequence[Run]) -> list[str]:
     """How the figures are to be read."""
     notes = [
-        "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; a difference in points is "
-        "against the baseline, as is a ratio. Whether one is better is told from the reviews on which one run alone is right "
-        "(McNemar's exact test), its 95% interval by a paired bootstrap of the same reviews. Memory is the most that the "
-        "process held while it trained and measured."
+        "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; differences in points and "
+        "ratios are to the baseline. Whether a run is better is decided on the reviews that it alone or the baseline alone "
+        "gets right (McNemar's exact test, Holm's correction where several are compared); the 95% interval is a paired "
+        "bootstrap over the same reviews, uncorrected. Memory is the most that the process held while it trained and was "
+        "measured."
     ]
     machines = compare.machines(chosen)
     return [*notes, machines] if machines else notes
@@ -190,7 +191,7 @@ def curves(chosen: Sequence[Run]) -> dict[str, go.Figure]:
     found = {titles[run.id]: loaders.curves(run) for run in chosen}
     silent = [title for title, own in found.items() if not own]
     if silent:
-        st.caption(markdown.literal(f"There is no course of training on record of {', '.join(silent)}."))
+        st.caption(markdown.literal(f"No course of training is on record for {', '.join(silent)}."))
     steps = controls.steps(max(map(_last_step, chosen)), "compare_steps")
     cells, drawn = st.grid(2, min_column_width=320, gap="medium"), {}
     for name, (y_title, y_format) in AXES.items():

@@ -182,7 +182,7 @@ def findings(scored: Sequence[Scored], found: Reviews) -> None:
         st.markdown(f"**{markdown.literal(one.model)}**: {markdown.literal(_counted(one, found))}")
     blank = sum(text is None for text in found.texts)
     if blank:
-        st.markdown(f"{blank:,} of {len(found.texts):,} rows have no text: they stay in the table, without a label.")
+        st.markdown(f"{_rows_have(blank)} no text, of {len(found.texts):,}: the table keeps such rows, without a label.")
     if len(scored) == 2:
         st.markdown(_disagreement(*scored))
 
@@ -200,12 +200,16 @@ def _right(one: Scored, labels: Sequence[object]) -> str:
     found = accuracy(one, labels)
     parts = ["No row has a label that it knows" if found.interval is None else
              f"{found.right / found.n:.1%} agree with the table's labels "
-             f"({found.interval[0]:.1%} to {found.interval[1]:.1%}, n = {found.n:,})"]  # fmt: skip
+             f"(95% interval {found.interval[0]:.1%} to {found.interval[1]:.1%}, n = {found.n:,})"]  # fmt: skip
     if found.unknown:
-        parts.append(f"{found.unknown:,} rows have a label that is none of {', '.join(one.label_names[:8])}, and do not count")
+        parts.append(f"{_rows_have(found.unknown)} a label other than {', '.join(one.label_names[:8])}, and no part in this")
     if found.unlabelled:
-        parts.append(f"{found.unlabelled:,} rows have no label")
+        parts.append(f"{_rows_have(found.unlabelled)} no label")
     return "; ".join(parts) + "."
+
+
+def _rows_have(n: int) -> str:
+    return "1 row has" if n == 1 else f"{n:,} rows have"
 
 
 def _disagreement(a: Scored, b: Scored) -> str:

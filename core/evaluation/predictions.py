@@ -125,12 +125,12 @@ def aligned(base: Predictions, other: Predictions) -> Predictions:
     both = [place[hash] for hash in base.hashes.tolist() if hash in place]
     if not len(both) == len(base) == len(other):
         raise ValueError(
-            f"the test reviews are not the same: {len(base):,} and {len(other):,}, of which both have {len(both):,}; "
+            f"the test reviews are not the same: {len(base):,} and {len(other):,}, {len(both):,} of them in both; "
             f"train both on the same data with the same limit and seed"
         )
     if base.n_classes != other.n_classes:
         raise ValueError(f"got models of {base.n_classes} and {other.n_classes} classes, expected the same classes")
     other = other.take(np.array(both))
     if (base.labels != other.labels).any():
-        raise ValueError("the same test reviews have other labels; train both on the same data")
+        raise ValueError("the same test reviews have different labels; train both on the same data")
     return other

@@ -38,10 +38,10 @@ def test_the_models_that_come_along_were_tested_on_the_same_reviews():
 @pytest.mark.parametrize(
     ("variant", "said"),
     [
-        (lambda found: found.take(np.arange(10, 40)), "the test reviews are not the same: 40 and 30, of which both have 30"),
-        (lambda found: replace(found, labels=1 - found.labels), "the same test reviews have other labels"),
+        (lambda found: found.take(np.arange(10, 40)), "the test reviews are not the same: 40 and 30, 30 of them in both"),
+        (lambda found: replace(found, labels=1 - found.labels), "the same test reviews have different labels"),
         (lambda found: replace(found, logits=np.zeros((40, 3))), "got models of 2 and 3 classes"),
-        (lambda found: replace(found, hashes=np.array([f"x{i}" for i in range(40)])), "of which both have 0"),
+        (lambda found: replace(found, hashes=np.array([f"x{i}" for i in range(40)])), "0 of them in both"),
     ],
 )
 def test_what_cannot_be_compared_says_why(variant, said):

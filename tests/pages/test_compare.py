@@ -245,7 +245,7 @@ def test_of_several_comparisons_each_has_to_show_more(root):
     chosen = read(root, *"abc")
     outcomes = {"b": better_by(0.02, 0.001, 0.04, 0.03), "c": better_by(0.03, 0.01, 0.05, 0.01)}
     first, second = compare.findings(chosen, chosen[0], lambda base, run: outcomes[run.id])
-    assert "b against the baseline: 2.0 points better" in first and first.endswith(f", p = 0.030 (of several, by Holm){F1}")
+    assert "b against the baseline: 2.0 points better" in first and first.endswith(f", p = 0.030 (2 comparisons, by Holm){F1}")
     assert "3.0 points better" in second and "p = 0.020" in second
     outcomes["b"] = better_by(0.02, -0.001, 0.04, 0.045)
     outcomes["c"] = better_by(0.03, 0.001, 0.05, 0.03)  # alone it would be shown
@@ -261,7 +261,7 @@ def test_what_cannot_be_held_against_the_baseline_says_why(root):
     finish(root, "b")
     chosen = read(root, "a", "b")
     (said,) = compare.findings(chosen, chosen[0], refuse)
-    assert said.endswith("cannot be held against the baseline: the test reviews are not the same.")
+    assert said.endswith("cannot be compared with the baseline: the test reviews are not the same.")
 
 
 def test_the_page_compares_what_is_stored(page, root, tmp_path):
@@ -289,7 +289,7 @@ def test_other_reviews_are_named_and_not_held_against_each_other(root):
     finish(root, "e", data={"name": "imdb"})
     assert compare.other_reviews(read(root, "a", "c")) is None
     assert compare.other_reviews(read(root, "a", "b", "c", "d")) == (
-        "These figures are not of the same reviews, so they cannot be held against each other: a, c on 1,200 test reviews of "
+        "These figures are of different reviews and cannot be compared with each other: a, c on 1,200 test reviews of "
         "imdb; b on 1,200 test reviews of imdb; d on reviews that are not on record."
     )
     chosen = read(root, "a", "b", "c")
@@ -360,7 +360,7 @@ def test_the_newest_run_is_first_and_names_are_literal(page, root):
     assert page.multiselect(key="compare_runs").options == ["<b>short</b> $x$ *y* · b", f"{MARKUP} · a"]
     assert [expander.label for expander in page.expander][1] == "\\<b\\>short\\<\\/b\\> \\$x\\$ \\*y\\* · b: succeeded"
     assert "No knob differs." in words(page)
-    assert "cannot be held against the baseline" in words(page)
+    assert "cannot be compared with the baseline" in words(page)
 
 
 def test_the_address_holds_ids(page, root):
@@ -439,7 +439,7 @@ def test_where_a_run_went_on_is_marked_in_its_colour(page, root):
 def test_a_run_without_events_has_no_curves_and_says_so(page, root):
     make(root, "a", Failed(reason="no"))
     choose(page, "a")
-    assert "no course of training on record of a." in words(page) and not page.slider
+    assert "No course of training is on record for a." in words(page) and not page.slider
 
 
 def test_a_path_is_told_by_its_end(root):

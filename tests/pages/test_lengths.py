@@ -35,7 +35,7 @@ def test_the_longest_reviews_are_compared_with_the_shortest_by_a_test():
     falls, stays = changes({"m": ends([NONE, SHORT, middle, LONG]), "k": ends([NONE, SHORT, middle, same])})
     assert falls == (
         "m, over 224 words (80.0%, n = 300) against 33-96 words (90.0%, n = 200): "
-        "10.0 points worse, 95 % between -16.0 and -3.6, n = 500, p = 0.006 (of 2, by Holm)."
+        "10.0 points worse, 95 % between -16.0 and -3.6, n = 500, p = 0.006 (2 comparisons, by Holm)."
     )
     assert stays.startswith(
         "k, over 224 words (90.0%, n = 300) against 33-96 words (90.0%, n = 200): no difference shown: +0.0"
@@ -59,9 +59,10 @@ def test_a_range_of_few_reviews_makes_no_sentence():
 
 def test_a_verdict_names_the_ranges_in_which_a_difference_is_shown():
     assert verdicts("b", "a", ["1-32", "33-96", "over 96"], [None, BETTER, SAME], 2) == (
-        "b against a: 2.0 points better, 95 % between +1.0 and +3.0, n = 200 at 33-96 words, p < 0.001 (of 2, by Holm)."
+        "b against a: at 33-96 words 2.0 points better, 95 % between +1.0 and +3.0, n = 200, p < 0.001 "
+        "(2 comparisons, by Holm)."
     )
-    assert verdicts("b", "a", ["1-32"], [SAME], 1) == "b against a: no difference shown in any range, the smallest p = 0.900."
+    assert verdicts("b", "a", ["1-32"], [SAME], 1) == "b against a: no difference shown in any range, p = 0.900 or more."
     assert verdicts("b", "a", ["1-32"], [None], 0) == "b against a: there is no review to compare."
 
 
@@ -107,7 +108,7 @@ def test_the_page_shows_charts_sentences_and_table(lengths):
     assert "imdb-encoder, over 224 words (33.7%, n = 208) against 97-224 words (100.0%, n = 128): 66.3 points worse" in said(
         lengths
     )
-    assert "cls against imdb-encoder: no difference shown in any range, the smallest p = 1.000 (of 9, by Holm)." in said(
+    assert "cls against imdb-encoder: no difference shown in any range, p = 1.000 or more (9 comparisons, by Holm)." in said(
         lengths
     )
     assert lengths.dataframe[0].value["n"].sum() == 4 * 400
@@ -192,7 +193,9 @@ def test_models_of_other_reviews_are_not_held_against_each_other(lengths, model_
     assert not lengths.exception and len(charts(lengths)) == 1
     (told,) = [info.value for info in lengths.info]  # models of the same reason are named together
     plain = told.replace("\\", "")
-    assert plain.startswith("cls, one-head cannot be held against imdb-encoder: the test reviews are not the same: 400 and 300")
+    assert plain.startswith(
+        "cls, one-head cannot be compared with imdb-encoder: the test reviews are not the same: 400 and 300"
+    )
     table = lengths.dataframe[0].value
     assert set(table[table["model"] == "cls"]["vs baseline"]) == {"n/a"}
 

@@ -165,7 +165,7 @@ def test_a_table_is_scored_with_blank_rows_kept(score):
     upload(score, b"id,text\n7,good\n8,\n9, \n10,bad\n")
     press(score)
     assert results(score)["review"].dropna().to_dict() == {0: "good", 3: "bad"} and len(results(score)) == 4
-    assert "2 of 4 rows have no text" in said(score)
+    assert "2 rows have no text, of 4: the table keeps such rows" in said(score)
     tick(score, 1)
     assert "Row 2 has no text." in said(score) and score.button(key="score_open").disabled
 
@@ -177,8 +177,8 @@ def test_labels_give_accuracy_and_unknown_ones_are_counted(score, model_root):
     press(upload(score, content))
     assert "agree with" not in said(score)
     score.selectbox(key="score_data_label").set_value("label").run()
-    assert "100.0% agree with the table's labels (34.2% to 100.0%, n = 2)" in said(score)
-    assert "1 rows have a label that is none of negative, positive" in said(score) and "1 rows have no label" in said(score)
+    assert "100.0% agree with the table's labels (95% interval 34.2% to 100.0%, n = 2)" in said(score)
+    assert "1 row has a label other than negative, positive" in said(score) and "1 row has no label" in said(score)
 
 
 def test_models_of_other_classes_cannot_disagree(score, model_root, tmp_path, monkeypatch):
