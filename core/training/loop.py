@@ -297,7 +297,7 @@ def fit(
     guessing; Ended, with a checkpoint of the last step, where the system asks the process to end. The same seed gives the same
     weights on a CPU.
     """
-    trainer, last_event = Trainer(network, config, train, validation, execution), 0.0
+    trainer, last_told = Trainer(network, config, train, validation, execution), 0.0
     if state is not None:
         trainer.load_state_dict(state)
     checkpoints = checkpoints or Checkpoints()
@@ -305,32 +305,37 @@ def fit(
         while True:
             stopping, ending = trainer.agreed(stopped(), asked_to_end())
             if stopping or ending or trainer.done:
-                if trainer.unread:
-                    _refuse_divergence(trainer.tell(watched=False), config)
-                if trainer.step:  # storing and measuring may be interrupted, too
-                    checkpoints.write(trainer.state_dict())
-                if ending:
-                    raise Ended(f"the system asked it to end after step {trainer.step}")
                 break
-            told = time.perf_counter() - last_event > SECONDS_BETWEEN_EVENTS or trainer.is_before_last_of_epoch
-            trainer.take(told)
-            if trainer.waits and not told:
-                continue
-            step = trainer.tell(told)
-            if told or not _is_finite(step):
-                last_event = time.perf_counter()
-                emit(step)
-            _refuse_divergence(step, config)
-            if trainer.is_last_of_epoch:
-                epoch = trainer.validate()
-                emit(epoch)
-                _refuse_divergence(step, config, epoch.val_loss)  # of which the step's own loss knows nothing yet
-            if checkpoints.due():
+            told = time.perf_counter() - last_told > SECONDS_BETWEEN_EVENTS or trainer.is_before_last_of_epoch
+            _advance(trainer, config, emit, told)
+            last_told = time.perf_counter() if told else last_told
+            if not trainer.unread and checkpoints.due():
                 checkpoints.write(trainer.state_dict())
+        if trainer.unread:
+            _refuse_divergence(trainer.tell(watched=False), config)
+        if trainer.step:  # storing and measuring may be interrupted, too
+            checkpoints.write(trainer.state_dict())
+        if ending:
+            raise Ended(f"the system asked it to end after step {trainer.step}")
     if trainer.done:
         _refuse_worse_than_guessing(trainer.epochs[trainer.best.epoch - 1], config)
     trainer.best.restore()
     return Fitted(rates=trainer.rates, epochs=trainer.epochs, best_epoch=trainer.best.epoch, stopped=not trainer.done)
+
+
+def _advance(trainer: Trainer, config: RunConfig, emit: Callable[[Event], None], told: bool) -> None:
+    """The next step, and the end of its epoch. `told`: emit it, too; a step of a GPU is not read otherwise."""
+    trainer.take(told)
+    if trainer.waits and not told:
+        return
+    step = trainer.tell(told)
+    if told or not _is_finite(step):
+        emit(step)
+    _refuse_divergence(step, config)
+    if trainer.is_last_of_epoch:
+        epoch = trainer.validate()
+        emit(epoch)
+        _refuse_divergence(step, config, epoch.val_loss)  # of which the step's own loss knows nothing yet
 
 
 def adamw(network: nn.Module, training: TrainingConfig) -> torch.optim.AdamW:
