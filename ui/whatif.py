@@ -89,21 +89,20 @@ def fewer_words(name: str, review: str) -> None:
 
 
 def without(whole: Weighed, found: Deletions) -> str:
-    """What is left of an answer without some words."""
+    """What is left of an answer without some words, and how they were looked for."""
     from core.inspection.deletions import MOST_CANDIDATES, MOST_DELETED
 
     n_read = sum(word.read for word in whole.words)
-    before = f"{whole.label} ({percent(found.probabilities[0])})"
-    if not found.flips:
-        n = min(MOST_DELETED, MOST_CANDIDATES, n_read)
-        return (
-            f"The answer stays {before}: no set of up to {n} words was found without which it is another. Words go one by one, "
-            f"each time the one without which it is weakest, of the {MOST_CANDIDATES} that speak most for it."
-        )
+    n, answer = min(MOST_DELETED, MOST_CANDIDATES, n_read), f"{whole.label} ({percent(found.probabilities[0])})"
     words = ", ".join(f"'{whole.typed[place]}'" for place in sorted(found.words))
+    said = f"The answer stays {answer}: no set of up to {n} words was found without which it is another."
+    if found.flips:
+        said = (
+            f"Without {len(found.words)} of the {n_read} words read, {words}, the answer turns from {answer} to {found.label}. "
+            f"With any of them back it is {whole.label} again; another set may be smaller."
+        )
     return (
-        f"Without {len(found.words)} of the {n_read} words read, {words}, the answer turns from {before} to {found.label}. "
-        f"With any of them back it is {whole.label} again; another set may be smaller."
+        f"{said} Looked for among the {MOST_CANDIDATES} words that speak most for it, the strongest first, up to {n} at once."
     )
 
 
@@ -144,7 +143,7 @@ def judged(found: Sequence[Checked], most: int) -> list[str]:
         own = [one for one in found if one.rewrite.kind == kind and one.is_read]
         if own:
             right, turned = sum(one.is_expected for one in own), sum(one.flips for one in own)
-            said.append(f"{right} of {len(own)} by {kind} {should}, as each should; {turned or 'none'} turned it.")
+            said.append(f"By {kind}: {right} of {len(own)} {should}, as each should; {turned or 'none'} turn it.")
     unread = sum(not one.is_read for one in found)
     said += [f"{unread} more are where the model does not read."] * bool(unread)
     return [*said, *[f"At most {most} of each kind are tried."] * (len(found) >= most)]
