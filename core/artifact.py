@@ -131,7 +131,8 @@ def read_predictions(folder: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(folder / "predictions.parquet")
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{folder}: predictions.parquet is damaged ({error}); train the model again") from error
+        reason = str(error).rpartition("': ")[2]  # pyarrow names the file, too
+        raise ValueError(f"{folder}: predictions.parquet is damaged ({reason}); train the model again") from error
     missing = [name for name in COLUMNS if name not in frame]
     if missing:
         raise ValueError(f"{folder}: predictions.parquet is damaged (no {', '.join(missing)}); train the model again")

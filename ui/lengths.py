@@ -265,5 +265,5 @@ def verdicts(model: str, baseline: str, ranges: Sequence[str], gains: Sequence[D
     shown = [f"at {name} words {verdict(gain)}, {compare.chance(gain.p)}" for name, gain in known if gain.is_shown]
     if not shown:
         least = min(gain.p for _, gain in known)
-        shown = [f"no difference shown in any range, {compare.chance(least)} or more"]
+        shown = [f"no difference shown in any range, {compare.chance(least)}{' or more' if least < 1 else ''}"]
     return f"{model} against {baseline}: {'; '.join(shown)}{compare.by_holm(several)}."

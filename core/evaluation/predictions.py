@@ -73,7 +73,17 @@ class Predictions:
 
 def read(folder: Path, side: str = "test") -> Predictions:
     """The stored answers of a model for one side. ValueError where they are missing, damaged or fewer than its record says."""
-    found, recorded = of(read_predictions(folder), side), read_model(folder).figure("metrics", side, "n")
+    if folder.is_dir() and not (folder / "predictions.parquet").exists():
+        raise ValueError(
+            f"{folder}: it has no predictions.parquet, which `python -m core train` writes, so that its {side} answers are not "
+            f"on record; measure it on a labelled table, with `python -m core evaluate` or on the page Score"
+        )
+    frame = read_predictions(folder)
+    try:
+        found = of(frame, side)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+    recorded = read_model(folder).figure("metrics", side, "n")
     if recorded not in (None, len(found)):
         raise ValueError(
             f"{folder}: predictions.parquet holds {len(found):,} {side} reviews, and run.json tells of {recorded:,.0f}; "

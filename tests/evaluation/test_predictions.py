@@ -48,6 +48,15 @@ def test_what_no_model_answers_is_refused(damage, said):
         of(damage(stored()))
 
 
+def test_a_model_from_elsewhere_says_what_to_do_and_a_missing_side_whose_it_is(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"no predictions.parquet, .* with `python -m core evaluate` or on the page Score"):
+        read(tmp_path)
+    stored().to_parquet(tmp_path / "predictions.parquet")
+    with pytest.raises(ValueError, match=f"^{tmp_path}: got no train review, expected at least one"):
+        read(tmp_path, "train")
+
+
 def test_fewer_reviews_than_were_measured_are_refused(models_root, tmp_path):
     stored().to_parquet(tmp_path / "predictions.parquet")
     (tmp_path / "run.json").write_text("{}")
