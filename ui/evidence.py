@@ -74,7 +74,7 @@ def _legend(found: Evidence, method: str) -> str:
 def every_method(name: str, found: Evidence) -> None:
     """All methods on the same words, how far they agree, and every number."""
     figure = evidence_heatmap(found)
-    panels.chart(figure, key=f"evidence_methods_{name}", alt="Evidence of every method, word by word")
+    panels.chart(figure, key=f"evidence_methods_{name}", alt=f"Every method, word by word: {rests_on(found)}")
     limit = largest_share(found)
     st.caption(f"Shares of what each method finds in all words; colours from {-limit:.1%} to {limit:.1%}, the same for all.")
     if said := agreement(found):
@@ -107,7 +107,9 @@ def trust(model: Opened, reading: Reading, found: Evidence) -> None:
         what = "insertion" if insertion else "deletion"
         with place:
             figure = erasure_curves(curves, label, insertion=insertion)
-            panels.chart(figure, key=f"evidence_{what}_{model.name}", alt=f"Probability in the course of {what}")
+            panels.chart(
+                figure, key=f"evidence_{what}_{model.name}", alt=f"Probability in the course of {what}; the table has the areas"
+            )
     st.dataframe(worth(found, curves), hide_index=True, key=f"evidence_worth_{model.name}")
     st.caption(WORTH)
     _take_away(model, reading, found, curves)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.figures.attention import attention_heatmap, thumbnail
+from core.figures.attention import attention_heatmap, largest_weight, thumbnail
 from core.figures.heads import accuracy_without, scatter
 from core.figures.labels import token_labels
 from core.records import Estimate, Head, Reading
@@ -138,7 +138,7 @@ def _two_measures(found: Sequence[Head]) -> None:
     y = right.selectbox("Upward", titles, index=0, key="heads_y", bind="query-params")
     places = [(head.layer, head.head) for head in found]
     figure = scatter(places, MEASURES[x].of(found), MEASURES[y].of(found), (x, y))
-    panels.chart(figure, key="heads_scatter", alt=f"Each head by {x} and {y}")
+    panels.chart(figure, key="heads_scatter", alt=f"Each head by {x} and {y}, as in the table")
 
 
 def without(name: str, reading: Reading, how: str) -> None:
@@ -157,14 +157,15 @@ def without(name: str, reading: Reading, how: str) -> None:
     changed = loaders.reading_without(name, reading.text, tuple(map(_place, off)), how)
     st.markdown(markdown.literal(effect(reading, changed)))
     layer, head = _place(seen)
-    ceiling = max(float(one.windows[0].weights[layer, head].max()) for one in (reading, changed))
+    ceiling = max(float(one.windows[0].weights.max()) for one in (reading, changed))
     for column, one, said in zip(st.columns(2), (reading, changed), ("all heads", "without those"), strict=True):
         attention = one.windows[0]
-        labels = token_labels(one.text, attention)
-        figure = attention_heatmap(attention.weights[layer, head], labels, labels, ceiling, titles[seen])
+        labels, weights = token_labels(one.text, attention), attention.weights[layer, head]
+        figure = attention_heatmap(weights, labels, labels, ceiling, titles[seen])
         with column:
-            panels.chart(figure, key=f"heads_map_{said.replace(' ', '_')}", alt=f"{titles[seen]}, {said}")
-            st.caption(f"{titles[seen].capitalize()}, {said}. Colour: from 0 to {ceiling:.2g} in both.")
+            alt = f"Attention map, {titles[seen]}, {said}: {largest_weight(weights, labels, labels)}"
+            panels.chart(figure, key=f"heads_map_{said.replace(' ', '_')}", alt=alt)
+            st.caption(f"{titles[seen].capitalize()}, {said}. Colour: from 0 to {ceiling:.2g}, the largest weight of any head.")
     if layer <= min(place[0] for place in map(_place, off)):
         st.caption("No head below this one is off, so that its map is the same: a head changes what the layers above it see.")
 

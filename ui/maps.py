@@ -1,12 +1,10 @@
 """Where a model looks in a review: its map by tokens or by sentences, each head small, and the strongest pairs of words."""
 
-from html import unescape
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.figures.attention import attention_heatmap, thumbnail
+from core.figures.attention import attention_heatmap, largest_weight, thumbnail
 from core.figures.labels import literal
 from core.inspection.parts import Parts, sentence_parts, strongest
 from ui import loaders, markdown, panels
@@ -92,9 +90,8 @@ def _sentences(view: View, sentences: Parts, rows: np.ndarray, columns: np.ndarr
 
 def _draw(view: View, weights: np.ndarray, queries: list[str], keys: list[str], ceiling: float, said: str) -> None:
     figure = attention_heatmap(weights, queries, keys, ceiling, view.title)
-    [(i, j)] = strongest(weights, 1)
-    alt = f"Attention map, {view.title}: the largest weight, {weights[i, j]:.2g}, is from {queries[i]} to {keys[j]}"
-    panels.chart(figure, key=f"inspect_map_{view.model}", alt=unescape(alt))
+    alt = f"Attention map, {view.title}: {largest_weight(weights, queries, keys)}"
+    panels.chart(figure, key=f"inspect_map_{view.model}", alt=alt)
     st.caption(f"{view.title.capitalize()}: {said}.")
 
 

@@ -95,13 +95,13 @@ def frame(found: Sequence[Worth]) -> pd.DataFrame:
     """A row for each method."""
     return pd.DataFrame({
         "evidence": [one.evidence for one in found],
-        SHARE: [percent(one.share) for one in found],
         "gain in deletion": [_interval(one.deletion) for one in found],
         "gain in insertion": [_interval(one.insertion) for one in found],
         "on average": [one.verdict for one in found],
+        "beats all random orders": [percent(one.share) for one in found],
     })  # fmt: skip
 
 
 def _interval(gain: tuple[float, float, float]) -> str:
     value, low, high = gain
-    return f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"

@@ -1,5 +1,6 @@
 """Attention as figures: rows attend, columns are attended to."""
 
+import html
 import io
 
 import numpy as np
@@ -38,6 +39,12 @@ def attention_heatmap(
     # on a telephone a map is 250 pixels wide: more labels than this would lie over one another
     figure.update_layout(xaxis=axis | dict(nticks=24), yaxis=axis | dict(autorange="reversed"), margin=dict(l=8, r=8, t=8, b=8))
     return figure.update_layout(height=230 if len(queries) == 1 else 560)
+
+
+def largest_weight(weights: Float[np.ndarray, "Q T"], queries: list[str], keys: list[str]) -> str:
+    """What a map shows above all, in plain text without full stop, for who cannot see it; labels as for `attention_heatmap`."""
+    i, j = np.unravel_index(weights.argmax(), weights.shape)
+    return html.unescape(f"the largest weight, {weights[i, j]:.2g}, is from {queries[i]} to {keys[j]}")
 
 
 def thumbnail(weights: Float[np.ndarray, "Q T"], ceiling: float) -> bytes:

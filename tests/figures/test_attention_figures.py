@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.figures.attention import THUMBNAIL, attention_heatmap, thumbnail
+from core.figures.attention import THUMBNAIL, attention_heatmap, largest_weight, thumbnail
 from core.figures.colors import INK, SEQUENTIAL, ink, opacity
 
 
@@ -41,6 +41,11 @@ def test_labels_that_look_like_numbers_and_dates_stay_names_and_thin_themselves(
 def test_heatmap_of_512_tokens_travels_in_less_than_two_megabytes():
     figure = attention_heatmap(weights(512, 512), labels(512), labels(512), 1.0, "")
     assert len(figure.to_json()) < 2_000_000
+
+
+def test_the_largest_weight_is_told_in_letters_as_they_were_typed():
+    drawn = np.array([[0.2, 0.8], [0.9, 0.1]], dtype=np.float32)
+    assert largest_weight(drawn, ["1 a", "2 &lt;b&gt;"], ["1 a", "2 b"]) == "the largest weight, 0.9, is from 2 <b> to 1 a"
 
 
 def test_a_map_of_zeros_has_a_range():

@@ -37,7 +37,7 @@ def test_the_best_evidence_comes_first_and_none_is_trusted_that_is_no_better_tha
         "attention on 46.5%."
     )
     assert trusted.finding([worse]).startswith("Trust none of this evidence: ")
-    assert trusted.frame([best])["gain in deletion"][0].startswith("+0.250 (-0.")
+    assert trusted.frame([best])["gain in deletion"][0].startswith("0.250 (-0.")
 
 
 @pytest.fixture
