@@ -28,20 +28,10 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
 
     `called` tells the two apart; `key` begins with the page's name.
     """
-    said, label = sentences(both, called), both.first.label
+    said = sentences(both, called)
     st.markdown(markdown.literal(" ".join(said)))
-    limit = float(np.nanmax(np.abs(both.values), initial=0))
-    columns = st.grid(2, min_column_width=340, gap="large")
-    looks = (both.gone, GONE), (both.new, NEW)
-    for one, model, name, (places, look) in zip((both.first, both.second), models, called, looks, strict=True):
-        with columns.cell():
-            if models[0] == models[1]:  # else each answer says whose it is
-                st.caption(markdown.literal(name))
-            panels.answer(loaders.model(model), loaders.reading(model, one.text, windows=False))
-            st.html(as_html(one, places, look, limit))
-    marks = "Struck through: only in the first. Underlined: only in the second." if both.gone or both.new else ""
-    st.caption(f"{shades(label, limit)} {marks}")
-    found = table(both, called)
+    _side_by_side(both, models, called)
+    found, label = table(both, called), both.first.label
     rows = {name: found[name].to_numpy() for name in (*called, "difference")}
     figure = contrast_heatmap(found["word"].tolist(), rows, label)
     panels.chart(figure, key=f"{key}_chart", alt=f"What each word is worth for {label}, {called[0]} and {called[1]}")
@@ -58,6 +48,20 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
         )  # fmt: skip
 
 
+def _side_by_side(both: Contrast, models: tuple[str, str], called: tuple[str, str]) -> None:
+    limit = float(np.nanmax(np.abs(both.values), initial=0))
+    columns = st.grid(2, min_column_width=340, gap="large")
+    looks = (both.gone, GONE), (both.new, NEW)
+    for one, model, name, (places, look) in zip((both.first, both.second), models, called, looks, strict=True):
+        with columns.cell():
+            if models[0] == models[1]:  # else each answer says whose it is
+                st.caption(markdown.literal(name))
+            panels.answer(loaders.model(model), loaders.reading(model, one.text, windows=False))
+            st.html(as_html(one, places, look, limit))
+    marks = "Struck through: only in the first. Underlined: only in the second." if both.gone or both.new else ""
+    st.caption(f"{shades(both.first.label, limit)} {marks}")
+
+
 def shades(label: str, limit: float) -> str:
     """What the colours of words are; they are full at `limit`, in nats."""
     return f"Orange speaks for {markdown.literal(label)}, blue against it; full colour at {limit:.2f} nats."
@@ -72,7 +76,7 @@ def sentences(both: Contrast, called: tuple[str, str]) -> list[str]:
     return [
         f"{first.label}: {called[0]} {percent(first.probability)}, {called[1]} {percent(second.probability)} "
         f"({compare.signed(points)} points){turned}.",
-        f"Log-odds: {first.log_odds:+.2f}, {second.log_odds:+.2f} ({nats:+.2f} nats).",
+        f"Log-odds: {first.log_odds:+.2f} and {second.log_odds:+.2f} ({nats:+.2f} nats).",
         f"Words: {words}." if words else "No word differs.",
     ]
 
@@ -116,8 +120,6 @@ def _unread(one: Weighed, marked: Sequence[int]) -> list[Span]:
 
 def of(models: Sequence[str]) -> list[str]:
     """What figures of these models are of, with their weights, a sentence each."""
-    from core.inspection.report import weights_hash
-
-    names = dict.fromkeys(models)
-    return [*export.of_models(list(names)), *(f"{loaders.model_title(name)}: weights of SHA-256 "
-            f"{weights_hash(loaders.model(name))}, evaluation mode." for name in names)]  # fmt: skip
+    names = list(dict.fromkeys(models))
+    weights = [f"{loaders.model_title(name)}: weights of SHA-256 {loaders.weights_hash(name)}." for name in names]
+    return [*export.of_models(names), *weights]

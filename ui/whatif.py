@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -98,8 +98,8 @@ def without(whole: Weighed, found: Deletions) -> str:
     said = f"The answer stays {answer}: no set of up to {n} words was found without which it is another."
     if found.flips:
         said = (
-            f"Without {len(found.words)} of the {n_read} words read, {words}, the answer turns from {answer} to {found.label}. "
-            f"With any of them back it is {whole.label} again; another set may be smaller."
+            f"Without {len(found.words)} of the {n_read} words and signs read, {words}, the answer turns from {answer} to "
+            f"{found.label}. With any of them back it is {whole.label} again; another set may be smaller."
         )
     return (
         f"{said} Looked for among the {MOST_CANDIDATES} words that speak most for it, the strongest first, up to {n} at once."
@@ -191,7 +191,7 @@ def similar_reviews(name: str, review: str) -> None:
     among = loaders.space(name, None, ask=every) or loaders.space(name, SAMPLE, ask=some)
     if among is None:
         st.caption(
-            "Reads reviews that the model was trained on, of which none is in its test: some take seconds, all a minute."
+            f"Reads reviews that the model was trained on, none of its test: {SAMPLE:,} take seconds, all of IMDB's a minute."
         )
         return
     from core.inspection.neighbours import nearest
@@ -249,7 +249,7 @@ def extent(among: Space) -> str:
     )
 
 
-def _percents(table: pd.DataFrame) -> dict[str, object]:
+def _percents(table: pd.DataFrame) -> dict[str, Any]:
     return {name: st.column_config.NumberColumn(format="%.1f") for name in table if name.endswith("%")}
 
 

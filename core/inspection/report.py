@@ -99,9 +99,12 @@ def stamp(model: Opened, found: Evidence) -> list[str]:
 
 
 def weights_hash(model: Opened) -> str:
-    """SHA-256 of its safetensors, the first 16 digits."""
-    with (model.folder / "model.safetensors").open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    """SHA-256 of its safetensors, of several in the order of their names, the first 16 digits."""
+    digest = hashlib.sha256()
+    for path in sorted(model.folder.glob("model*.safetensors")):
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()[:16]
 
 
 def _worth(curves: Faithfulness, name: str) -> dict[str, Any]:

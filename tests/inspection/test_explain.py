@@ -1,12 +1,15 @@
 """The verb `explain`: what machines read, the file to take away, and sentences for what was chosen wrongly."""
 
+import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
 from core.__main__ import main
 from core.catalog import EVIDENCE
 from core.inspection.evidence import evidence
+from core.inspection.report import weights_hash
 from core.words import word_spans
 from tests import small_models
 from tests.inspection.conftest import PROBES
@@ -103,3 +106,14 @@ def test_a_report_is_written_over_nothing_and_into_a_folder_that_is_there(capsys
 
 def test_what_is_no_model_is_refused(capsys, tmp_path):
     assert "there is no such folder" in refusal(capsys, "--model", tmp_path / "none", "--text", TEXT)
+
+
+def test_the_hash_of_weights_is_that_of_the_file_or_of_all_of_them(models, tmp_path):
+    def of(**files: bytes) -> str:
+        for name, content in files.items():
+            (tmp_path / f"{name}.safetensors").write_bytes(content)
+        return weights_hash(replace(models["one-head"], folder=tmp_path))
+
+    assert of(model=b"one") == hashlib.sha256(b"one").hexdigest()[:16]
+    (tmp_path / "model.safetensors").unlink()
+    assert of(**{"model-2": b"b", "model-1": b"a"}) == hashlib.sha256(b"ab").hexdigest()[:16]

@@ -26,7 +26,7 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def splits():
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 40))) for _ in range(400)]
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 40))) for _ in range(220)]
     labels = rng.integers(0, 2, len(texts)).tolist()
     return split(Reviews(name="made up", texts=texts, labels=labels, label_names=("negative", "positive")))
 

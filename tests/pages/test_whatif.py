@@ -162,7 +162,7 @@ def test_similar_reviews_are_found_when_asked_and_stay(page, monkeypatch, tmp_pa
     reviews = split(Reviews(name="made up", texts=made_up, labels=[0, 1] * 150, label_names=("negative", "positive")))
     monkeypatch.setattr(loaders, "splits", lambda name: reviews)
     tried(page, "similar reviews", made_up[0])
-    assert not page.dataframe and "none is in its test" in page.caption[-1].value
+    assert not page.dataframe and "none of its test" in page.caption[-1].value
     page.button(key="whatif_every").click()
     tried(page, "similar reviews", reviews.train.texts[5])
     table = page.dataframe[0].value
@@ -206,7 +206,7 @@ def weighed() -> Weighed:
 def test_what_turns_an_answer_is_named_in_the_order_of_the_text():
     found = Deletions(words=(2, 0), probabilities=np.array([0.9, 0.6, 0.2]), label="down", n_asked=9)
     assert whatif.without(weighed(), found).startswith(
-        "Without 2 of the 3 words read, 'a', 'a', the answer turns from up (90.0%) to down. "
+        "Without 2 of the 3 words and signs read, 'a', 'a', the answer turns from up (90.0%) to down. "
         "With any of them back it is up again; another set may be smaller."
     )
     table = whatif.steps(weighed(), found)
