@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from core.catalog import NETWORKS
 from core.config import MISTAKES_OF_ATTENTION, RunConfig
 
-NETWORKS = {"encoder": "an encoder", "decoder": "a decoder", "bilstm": "a BiLSTM", "linear": "a linear model"}
 OTHER_PRECISION = {"float32": "bfloat16", "bfloat16": "float32"}
 
 

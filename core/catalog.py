@@ -21,6 +21,8 @@ class Entry:
         return getattr(importlib.import_module(module), name)
 
 
+NETWORKS = {"encoder": "an encoder", "decoder": "a decoder", "bilstm": "a BiLSTM", "linear": "a linear model"}
+"""What sentences call each kind of network."""
 EVERY = ("float32", "bfloat16", "float16")
 HALF = ("bfloat16", "float16")
 CANNOT = {

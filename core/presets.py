@@ -4,6 +4,7 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 
+from core.catalog import NETWORKS
 from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, LinearArchitecture, RunConfig, TrainingConfig
 
 LONGEST_WORD = 100_000
@@ -131,7 +132,8 @@ def flags(name: str, config: RunConfig) -> list[str]:
     """
     base = preset(name)
     if type(config.model) is not type(base.model):
-        raise ValueError(f"preset: got {name!r}, a {base.model.kind}, for a {config.model.kind}; expected one of the same kind")
+        own, other = NETWORKS[base.model.kind], NETWORKS[config.model.kind]
+        raise ValueError(f"preset: got {name!r}, {own}, for {other}; expected one of the same kind")
     words = ["--preset", name]
     for part in fields(config):
         ours, theirs = getattr(config, part.name), getattr(base, part.name)

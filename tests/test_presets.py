@@ -52,7 +52,7 @@ def test_flags_name_what_differs_alone():
 
 
 def test_flags_of_another_kind_of_network_are_refused():
-    with pytest.raises(ValueError, match="preset: got 'bilstm', a bilstm, for a encoder"):
+    with pytest.raises(ValueError, match="preset: got 'bilstm', a BiLSTM, for an encoder"):
         flags("bilstm", encoder_small())
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from core import runs
 from core.artifact import model_folders
 from core.catalog import BACKENDS
-from core.config import BackendsConfig
+from core.config import BackendsConfig, EncoderArchitecture
 from core.figures.backends import UNITS, bars
 from core.measure.command import backends_argv
 from core.measure.others import disturbance
@@ -31,13 +31,22 @@ def which(found: Sequence[Run]) -> str | None:
 
 def start() -> None:
     """Which model and how many of its test reviews, and the button."""
+    offered = {name: title for name, title in loaders.model_titles().items() if _may_attend(name)}
+    if not offered:
+        raise ValueError("none of these models is a Transformer, and no other has attention kernels; train one first")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        name = controls.one("Model", loaders.model_titles(), "backends_model")
+        name = controls.one("Model", offered, "backends_model")
         n = st.select_slider("Test reviews", SIZES, 64, key="backends_n", bind="query-params", width=260)
     config = BackendsConfig(model=str(model_folders()[name]), n=n)
     title = f"{loaders.model_title(name)} through every kernel"
     asked = ("backends", launching.token("backends"), backends_argv(config), title, config)
     st.button("Compare", type="primary", icon=":material/play_arrow:", on_click=launching.launch, args=asked)
+
+
+def _may_attend(name: str) -> bool:
+    """Whether a model is a Transformer, or nothing is on record of what it is."""
+    config = runs.read_model(model_folders()[name]).config
+    return config is None or isinstance(config.model, EncoderArchitecture)
 
 
 def follow(id: str) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from core import runs
 from core.config import BiLSTMArchitecture, LinearArchitecture
 from core.evaluation.paired import Paired
+from core.recorded import shown
 from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
 from core.statistics import holm, verdict
@@ -272,7 +273,7 @@ def _ratio(run: Run, baseline: Run, path: Sequence[str]) -> str:
     if run.id == baseline.id:
         return ITSELF
     own, other = run.figure(*path), baseline.figure(*path)
-    return f"{own / other:.2f} ×" if own is not None and other else NO_VALUE
+    return f"{shown(own / other)} ×" if own is not None and other else NO_VALUE
 
 
 def _memory(run: Run) -> str:

@@ -203,7 +203,7 @@ def _recorded(labels: Sequence[str], kept: Kept, over: Over, unit: float | int, 
             mode="lines+markers",
             line=dict(color=color, width=1, dash="dash"),
             marker=dict(color=color, size=5, symbol=f"{symbol}-open"),
-            name=f"{literal(label)}, recorded, {literal(origin)}",
+            name=f"{literal(label)}, recorded,<br>{literal(origin)}",  # in one line it would be wider than a telephone
             hovertemplate=f"%{{x:,}} {UNITS[over]}: %{{y:,.2f}} {unit_name}<extra>%{{fullData.name}}</extra>",
             hoverlabel=dict(namelength=-1),
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.catalog import BACKENDS
+from core.catalog import BACKENDS, NETWORKS
 from core.config import BackendsConfig
 from core.data.reviews import Reviews, load
 from core.data.splits import split
@@ -70,7 +70,8 @@ def _given(config: BackendsConfig, file: Path) -> Given:
 
     model = open_model(Path(config.model))
     if model.kind != "encoder":
-        raise ValueError(f"model: got {model.name}, a {model.kind}, which has no attention kernel; expected a Transformer")
+        of = NETWORKS[model.kind]
+        raise ValueError(f"model: got {model.name}, {of}, which has no attention kernel; expected a Transformer")
     texts = sample(Path(config.model), config.n).texts
     reviews = [model.cut.ids(encode(model.tokenizer, text).ids) for text in texts]
     np.savez(file, ids=np.concatenate(reviews), lengths=[len(ids) for ids in reviews])

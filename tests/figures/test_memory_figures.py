@@ -83,8 +83,8 @@ def test_what_was_recorded_is_dashed_and_named_by_machine_and_day():
     figure = memory_along("length", PREDICTED, [measured("sdpa", 128)], KEPT, log=True)
     eager, sdpa, _, there, here, other = figure.data
     assert [trace.name for trace in figure.data[3:]] == [
-        "sdpa, recorded, &lt;i&gt;H200&lt;/i&gt;, 2026-11-29", "sdpa, recorded, EPYC, 2026-11-30",
-        "eager, recorded, EPYC, 2026-11-30",
+        "sdpa, recorded,<br>&lt;i&gt;H200&lt;/i&gt;, 2026-11-29", "sdpa, recorded,<br>EPYC, 2026-11-30",
+        "eager, recorded,<br>EPYC, 2026-11-30",
     ]  # fmt: skip
     assert (list(there.x), list(there.y)) == ([128, 1024], [3, 6]) and {there.line.dash, here.line.dash} == {"dash"}
     assert there.line.color == here.line.color == sdpa.line.color and other.line.color == eager.line.color

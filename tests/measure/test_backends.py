@@ -95,7 +95,7 @@ def test_a_person_may_stop_it(root):
 
 
 def test_a_network_without_kernels_and_unknown_reviews_are_refused(root, monkeypatch):
-    with pytest.raises(ValueError, match="imdb-bilstm, a bilstm, which has no attention kernel"):
+    with pytest.raises(ValueError, match="imdb-bilstm, a BiLSTM, which has no attention kernel"):
         compared(BackendsConfig(model=str(root / "imdb-bilstm")))
     monkeypatch.undo()
     with pytest.raises(ValueError, match="the configuration of cls is not on record"):

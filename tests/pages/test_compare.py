@@ -186,7 +186,7 @@ def test_figures_against_the_baseline_by_hand(root):
     assert table.loc["test F1"].tolist() == ["0.857", "0.857", "0.857", "n/a"]
     assert table.loc["F1 vs baseline"].tolist() == ["–", "+0.000", "n/a: other reviews", "n/a"]
     assert table.loc["training time"].tolist() == ["60.0 s", "30.0 s", "60.0 s", "n/a"]
-    assert table.loc["time vs baseline"].tolist() == ["–", "0.50 ×", "1.00 ×", "n/a"]
+    assert table.loc["time vs baseline"].tolist() == ["–", "0.500 ×", "1.00 ×", "n/a"]
     assert table.loc["speed vs baseline"].tolist() == ["–", "2.00 ×", "1.00 ×", "n/a"]
     assert table.loc["parameters"].tolist() == ["1,454,082", "727,041", "1,454,082", "n/a"]
     assert table.loc["peak memory"].tolist() == [

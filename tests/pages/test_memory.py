@@ -476,7 +476,7 @@ def test_what_was_recorded_elsewhere_is_drawn_on_both_charts_and_said(page, root
     page.query_params["memory_batches"] = "2"
     page.run()
     assert not page.exception
-    names = [f"{name}, recorded, &lt;b&gt;H200&lt;/b&gt;, 2026-11-29" for name in ("eager", "sdpa")]
+    names = [f"{name}, recorded,<br>&lt;b&gt;H200&lt;/b&gt;, 2026-11-29" for name in ("eager", "sdpa")]
     drawn = charts(page)
     assert drawn["peak memory (MiB)"] == ["eager, predicted", "sdpa, predicted", *names]
     assert drawn["time of one run (ms)"] == names and memory_panels.KEPT in said(page)
