@@ -81,6 +81,8 @@ BUDGETS = (
            rows=("map of 512 tokens in a new tab",), unit="s"),
     Budget(what="what a page with a map of 512 tokens sends", limit=2, at_least=False, table="pages",
            rows=("map of 512 tokens, MiB sent",), unit="MiB"),
+    Budget(what="memory of a server after 300 reviews in 3 sessions, more than after 50", limit=64, at_least=False,
+           table="sessions", rows=(), columns=("more than at the first look",), unit="MiB"),
     Budget(what="one epoch of 25,000 reviews, encoder-small", limit=2, at_least=False, table="epoch", rows=(),
            columns=("epoch",), unit="s", hardware="H200"),
 )  # fmt: skip

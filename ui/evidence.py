@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.artifact import Opened
@@ -79,18 +80,24 @@ def every_method(name: str, found: Evidence) -> None:
     st.caption(f"Shares of what each method finds in all words; colours from {-limit:.1%} to {limit:.1%}, the same for all.")
     if said := agreement(found):
         st.markdown(markdown.literal(f"{said}."))
+    with panels.unfolded("Every number", f"evidence_numbers_{name}") as is_open:
+        if is_open:
+            _numbers(name, found, figure)
+
+
+def _numbers(name: str, found: Evidence, figure: go.Figure) -> None:
     from core.inspection.report import table  # torch, which a model has brought
 
-    with st.expander("Every number"):
-        st.dataframe(table(found), hide_index=True, key=f"evidence_table_{name}", placeholder="not read")
-        export.downloads(
-            export.Export(
-                title=f"Evidence of {loaders.model_title(name)}", table=table(found), of=export.of_models([name]),
-                said=[f"{rests_on(found)}.", *([f"{said}."] if said else [])], charts={"Every method": figure},
-                notes=[f"{EVIDENCE[method].title}: {EVIDENCE[method].summary}" for method in found.found],
-            ),
-            key=f"evidence_words_{name}",
-        )  # fmt: skip
+    numbers, said = table(found), agreement(found)
+    st.dataframe(numbers, hide_index=True, key=f"evidence_table_{name}", placeholder="not read")
+    export.downloads(
+        export.Export(
+            title=f"Evidence of {loaders.model_title(name)}", table=numbers, of=export.of_models([name]),
+            said=[f"{rests_on(found)}.", *([f"{said}."] if said else [])], charts={"Every method": figure},
+            notes=[f"{EVIDENCE[method].title}: {EVIDENCE[method].summary}" for method in found.found],
+        ),
+        key=f"evidence_words_{name}",
+    )  # fmt: skip
 
 
 def trust(model: Opened, reading: Reading, found: Evidence) -> None:

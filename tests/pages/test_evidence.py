@@ -77,6 +77,16 @@ def test_the_first_evidence_is_on_the_page_while_the_rest_is_looked_for(page, mo
     assert coloured(page).text == TEXT and not page.error and len(charts(page)) == 1
 
 
+def test_every_number_is_there_to_take_away_when_it_is_unfolded(page):
+    explained(page)
+    assert not page.dataframe and not page.get("download_button")
+    page.query_params["evidence_numbers_imdb-encoder"] = "true"
+    page.switch_page("../pages/evidence.py").run()
+    explained(page)
+    assert list(page.dataframe[0].value["word"]) == TEXT.split()
+    assert len(page.get("download_button")) == 3
+
+
 def test_evidence_is_tested_when_asked(page):
     explained(page)
     page.button(key="evidence_test_imdb-encoder").click()
