@@ -34,7 +34,8 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
     found, label = table(both, called), both.first.label
     rows = {name: found[name].to_numpy() for name in (*called, "difference")}
     figure = contrast_heatmap(found["word"].tolist(), rows, label)
-    panels.chart(figure, key=f"{key}_chart", alt=f"What each word is worth for {label}, {called[0]} and {called[1]}")
+    alt = f"What each word is worth for {label}, {called[0]} and {called[1]}: {largest_difference(found)}"
+    panels.chart(figure, key=f"{key}_chart", alt=alt)
     notes = NOTES.format(label=label)
     st.caption(markdown.literal(notes))
     with st.expander("Every number"):
@@ -87,6 +88,14 @@ def table(both: Contrast, called: tuple[str, str]) -> pd.DataFrame:
     columns = dict(zip((*called, "difference"), (*both.values, both.difference), strict=True))
     found = pd.DataFrame({"word": [visible(word) for word in both.words], "in": sides} | columns)
     return found[found["difference"].notna()].reset_index(drop=True)
+
+
+def largest_difference(found: pd.DataFrame) -> str:
+    """What the chart of a `table` shows above all, for who cannot see it."""
+    if not found["difference"].any():
+        return "no word differs in worth"
+    row = found.loc[found["difference"].abs().idxmax()]
+    return f"the largest difference, {row['difference']:+.2f} nats, is in {row['word']}"
 
 
 def as_html(one: Weighed, marked: Sequence[int], look: str, limit: float) -> str:

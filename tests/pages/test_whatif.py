@@ -2,6 +2,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -226,6 +227,13 @@ def test_colours_are_on_one_scale_and_words_that_were_not_read_are_marked_too():
     assert Shown(drawn).text == "a <b> a z" and drawn.count(GONE) == 2
     assert f"background:{ink(STRONGEST / 2)}" in drawn and f"background:{ink(STRONGEST / 4, AGAINST)}" in drawn
     assert Shown(contrast.as_html(weighed(), [], GONE, limit=0.0)).text == "a <b> a z"
+
+
+def test_the_chart_is_told_in_words():
+    found = pd.DataFrame({"word": ["a", "<b>", "c"], "difference": [0.5, -2.0, 0.0]})
+    assert contrast.largest_difference(found) == "the largest difference, -2.00 nats, is in <b>"
+    assert contrast.largest_difference(found.assign(difference=0.0)) == "no word differs in worth"
+    assert contrast.largest_difference(found[:0]) == "no word differs in worth"
 
 
 def test_a_book_is_shown_without_a_mark_for_each_word_that_was_not_read(page):
