@@ -5,9 +5,8 @@ import streamlit as st
 from ui import backends, launching, loaders, panels
 
 st.markdown(
-    "Kernels differ in the order in which they add numbers up, not in what they compute. Send one model's reviews through "
-    "each.  \n"
-    "Logits should differ by rounding alone, no answer should change, and only time and memory tell kernels apart."
+    "Kernels add the same numbers up in different orders. Send one model's reviews through each and see what that does.  \n"
+    "If all is well, logits differ by rounding alone, no answer changes, and only time and memory tell kernels apart."
 )
 if not loaders.model_names():
     panels.no_models()

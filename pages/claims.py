@@ -6,7 +6,7 @@ from core.claims.command import known
 from ui import claims
 
 st.markdown(
-    "Tutorials repeat claims that few have measured. Here each has an experiment, and a rule makes its figures a verdict.  \n"
+    "Tutorials repeat claims that few have measured. Here each has an experiment, and a rule draws the verdict.  \n"
     "A verdict holds for the scale, the data and the hardware named beside it, and for nothing beyond them."
 )
 found = known()

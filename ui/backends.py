@@ -20,8 +20,9 @@ from ui import controls, export, launching, loaders, markdown, panels
 SIZES = (16, 32, 64, 128, 256)
 NOTES = (
     "Each kernel reads the same test reviews in float32 in processes of its own, one for time and one for memory. Difference: "
-    "the largest of any logit to that of eager. Time: median of five readings or more; whiskers are the spread."
+    "the largest between any logit and that of eager. Time: median of five readings or more; whiskers are the spread."
 )
+COLUMNS = {name: st.column_config.NumberColumn(format="%,.1f") for name in ("time, ms", "spread, ms", "peak memory, MiB")}
 
 
 def which(found: Sequence[Run]) -> str | None:
@@ -90,7 +91,8 @@ def _standing(run: Run, n_measured: int) -> None:
 
 
 def _outcome(run: Run, found: Sequence[BackendMeasured]) -> None:
-    said = [finding(found), *(disturbed for disturbed in [disturbance(*found)] if disturbed)]
+    disturbed = disturbance(*found)
+    said = [finding(found), *([f"{disturbed}, so that these times settle nothing"] if disturbed else [])]
     for sentence in said:
         st.markdown(markdown.sentence(sentence))
     charts = {cost.capitalize(): bars(found, cost) for cost in UNITS}
@@ -98,7 +100,7 @@ def _outcome(run: Run, found: Sequence[BackendMeasured]) -> None:
         with place:
             panels.chart(chart, key=f"backends_{name.replace(' ', '_')}", alt=f"{name} of each kernel")
     table = frame(found)
-    st.dataframe(table, hide_index=True, key="backends_table", placeholder="n/a")
+    st.dataframe(table, hide_index=True, key="backends_table", placeholder="n/a", column_config=COLUMNS)
     st.caption(NOTES)
     export.downloads(
         export.Export(
@@ -124,11 +126,11 @@ def frame(found: Sequence[BackendMeasured]) -> pd.DataFrame:
     """A row for each kernel; what could not be measured says why."""
     return pd.DataFrame({
         "kernel": [event.backend for event in found],
-        "largest difference of a logit": [None if (d := event.largest_difference) is None else f"{d:.1e}" for event in found],
+        "largest difference of a logit": [None if (d := event.largest_difference) is None else f"{d:.2g}" for event in found],
         "answers changed": pd.array([event.changed for event in found], dtype="Int64"),
         "time, ms": [None if event.median_s is None else round(1e3 * event.median_s, 1) for event in found],
         "spread, ms": [None if event.spread_s is None else round(1e3 * event.spread_s, 1) for event in found],
         "peak memory, MiB": [None if event.peak_bytes is None else round(event.peak_bytes / 2**20, 1) for event in found],
-        "operator that ran": [event.kernel for event in found],
         "why not": [event.why_not for event in found],
+        "operator that ran": [event.kernel for event in found],
     })  # fmt: skip

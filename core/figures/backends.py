@@ -26,7 +26,7 @@ def bars(found: Sequence[BackendMeasured], cost: Cost) -> go.Figure:
     figure = go.Figure(go.Bar(
         y=[literal(event.backend) for event in known], x=[factor * getattr(event, field) for event in known], orientation="h",
         marker=dict(color=CATEGORICAL[list(UNITS).index(cost)]), hovertemplate=f"%{{y}}: %{{x:,.1f}} {unit}<extra></extra>",
-        error_x=None if spread is None else dict(type="data", array=spread, thickness=2, width=6),
+        error_x=None if spread is None else dict(type="data", array=spread, thickness=2, width=6, color="gray"),
     ))  # fmt: skip
     figure.update_yaxes(autorange="reversed").update_xaxes(title=f"{unit} {of}", rangemode="tozero", tickformat=",~r")
     return framed(figure, 120 + 44 * len(known), legend=False)
