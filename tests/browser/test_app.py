@@ -43,6 +43,7 @@ TITLES = [
     "Inspect",
     "Evidence",
     "Heads",
+    "What if",
     "Score",
     "Train",
     "Compare",
@@ -66,7 +67,7 @@ def test_a_fresh_server_is_first_asked_for_any_page(fresh_server, page, path, ti
     page.wait_for_selector("[data-testid=stMultiSelect]")
     assert page.title() == f"{title} - Attention lab"
     links = page.locator("[data-testid=stSidebarNavLink]")
-    shown = [link.split()[-1] for link in links.all_inner_texts()]
+    shown = [link.splitlines()[-1] for link in links.all_inner_texts()]
     assert title in shown and shown == [name for name in TITLES if name in shown]
     assert page.get_by_text("The tab's symbol").count() == 0  # what a script says of itself is not drawn
     assert page.locator("[role=dialog]").count() == 0  # "Page not found"

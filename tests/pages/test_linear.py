@@ -101,7 +101,7 @@ def test_only_the_knobs_that_it_has_are_asked():
 
 def test_a_preset_of_it_is_told_by_flags():
     assert flags("tfidf", preset("tfidf")) == ["--preset", "tfidf"]
-    with pytest.raises(ValueError, match="preset: got 'tiny', a encoder, for a linear"):
+    with pytest.raises(ValueError, match="preset: got 'tiny', an encoder, for a linear"):
         flags("tiny", preset("tfidf"))
 
 
