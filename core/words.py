@@ -41,12 +41,10 @@ def sentence_spans(text: str, most_words: int) -> tuple[tuple[int, int], ...]:
     """Start and end of each sentence in `text`; together they are all of it.
 
     A sentence ends with its signs, a line or `<br />`; a full stop before a small letter ends none (UAX 29). One after an
-    abbreviation, which only a dictionary could tell, does. A sentence of more than `most_words` words counts as several of so many.
+    abbreviation, which only a dictionary could tell, does. More than `most_words` words are several sentences.
     """
-    words, edges = (
-        [start for start, _ in word_spans(text)],
-        [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)],
-    )
+    words = [start for start, _ in word_spans(text)]
+    edges = [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)]
     starts: list[int] = []
     for start, end in pairwise(edges):
         inside = words[bisect_left(words, start) : bisect_left(words, end)]
