@@ -38,15 +38,14 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
     panels.chart(figure, key=f"{key}_chart", alt=alt)
     notes = NOTES.format(label=label)
     st.caption(markdown.literal(notes))
-    with st.expander("Every number"):
-        st.dataframe(found, hide_index=True, key=f"{key}_table", placeholder="-")
-        export.downloads(
-            export.Export(
-                title=f"What if: {called[0]} and {called[1]}", table=found, of=of(models), said=said,
-                charts={"Word by word": figure}, notes=[notes],
-            ),
-            key=key,
-        )  # fmt: skip
+    with panels.unfolded("Every number", f"{key}_numbers") as is_open:
+        if is_open:
+            st.dataframe(found, hide_index=True, key=f"{key}_table", placeholder="-")
+            title = f"What if: {called[0]} and {called[1]}"
+            charts = {"Word by word": figure}
+            export.downloads(
+                export.Export(title=title, table=found, of=of(models), said=said, charts=charts, notes=[notes]), key=key
+            )
 
 
 def _side_by_side(both: Contrast, models: tuple[str, str], called: tuple[str, str]) -> None:

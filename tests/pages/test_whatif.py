@@ -23,7 +23,10 @@ TEXT = "the film is good and the plot is not bad"
 
 @pytest.fixture
 def page(first_page) -> AppTest:
-    return first_page.run().switch_page("../pages/whatif.py").run()
+    """With every number unfolded."""
+    page = first_page.run().switch_page("../pages/whatif.py")
+    page.query_params["whatif_words_numbers"] = page.query_params["whatif_models_numbers"] = "true"
+    return page.run()
 
 
 def tried(page: AppTest, what: str, text: str = TEXT, **widgets: str | bool) -> AppTest:
@@ -76,6 +79,11 @@ def test_the_review_beside_itself_is_the_same(page):
     assert page.dataframe[0].value["difference"].abs().max() == 0 and page.dataframe[0].value["as typed"].abs().max() > 0
     assert chart(page)["y"] == ["as typed", "changed", "difference"]
     assert {"whatif_words_csv", "whatif_words_md", "whatif_words_html"} <= buttons(page)
+
+
+def test_numbers_are_made_when_they_are_looked_at(first_page):
+    folded = tried(first_page.run().switch_page("../pages/whatif.py").run(), "other words")
+    assert not folded.dataframe and not buttons(folded)
 
 
 def test_a_changed_word_is_marked_in_both(page):
