@@ -219,9 +219,9 @@ def _cost(config: RunConfig) -> dict[str, str]:
 def _expected_of_fits(found: "Estimate") -> None:
     st.markdown(
         f"Expected here: **about {duration(found.seconds)}** for {found.steps} fits, and **about "
-        f"{found.memory_bytes / 2**20:,.0f} MiB** for what the reviews hold ({found.execution.device})."
+        f"{found.memory_bytes / 2**20:,.0f} MiB** for the reviews and what is made of them ({found.execution.device})."
     )
     st.caption(
         "Fits of made-up reviews as long as these were just tried on this machine; the rest is arithmetic. Starting and "
-        "tokenising take some seconds more, Python and its libraries about 1 GiB."
+        "tokenising take some seconds more, Python and its libraries about 600 MiB."
     )

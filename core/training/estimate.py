@@ -39,8 +39,9 @@ MOST_TRIED = 2**31
 
 DRAWN = 300
 """Reviews that are made up to try the fits of a linear model on."""
-BYTES_PER_CELL = 40
-"""Of the matrix that a linear model is fitted to: its value and place, here, times the ratios and in liblinear."""
+BYTES_PER_CELL = 75
+"""Of the matrix that a linear model is fitted to: its tokens and their runs, its value and place, here, times the ratios and in
+liblinear. Processes of 3,000 and of 25,000 reviews of IMDB differ by so much by naive Bayes, and by a sixth more by TF-IDF."""
 
 
 @dataclass(frozen=True, kw_only=True)
