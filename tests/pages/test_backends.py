@@ -1,10 +1,11 @@
 import json
+import shutil
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import run_folder
-from core.config import BackendsConfig
+from core.config import BackendsConfig, BiLSTMArchitecture, EncoderArchitecture, RunConfig, to_json
 from core.records import BackendMeasured, Finished, Started
 from ui import backends
 
@@ -37,6 +38,20 @@ def write(root, *events) -> str:
     for event in events:
         run_folder.append_event(root / id, event)
     return id
+
+
+def test_only_transformers_are_offered(page, model_root, tmp_path, monkeypatch):
+    """Others have no attention kernel; of what is not on record nobody knows."""
+    shutil.copytree(model_root, tmp_path / "models")
+    for name, network in (("imdb-bilstm", BiLSTMArchitecture()), ("cls", EncoderArchitecture())):
+        record = {"config": to_json(RunConfig(model=network))}
+        (tmp_path / "models" / name / "run.json").write_text(json.dumps(record))
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path / "models"))
+    assert page.run().selectbox(key="backends_model").options == ["imdb-encoder", "cls", "one-head"]
+    for name in ("imdb-encoder", "cls", "one-head"):
+        shutil.rmtree(tmp_path / "models" / name)
+    page.run()
+    assert not page.exception and "none of these models is a Transformer" in page.error[0].value and not page.button
 
 
 def test_a_comparison_is_offered(page):
