@@ -73,11 +73,12 @@ def _chosen(view: View, sentences: Parts, side: str) -> np.ndarray:
 
 
 def _tokens(view: View, rows: np.ndarray, columns: np.ndarray) -> None:
-    queries, keys = [view.queries[i] for i in rows], [view.keys[i] for i in columns]
+    queries, keys = view.queries, view.keys
     what = "rows attend to columns, each row of all tokens sums to 1"
     if view.kind == "bilstm":
         what = "one row, which sums to 1"
-    _draw(view, view.weights[np.ix_(rows, columns)], queries, keys, view.ceiling, f"{what}. Colour: {_colours(view)}")
+    drawn, said = view.weights[np.ix_(rows, columns)], f"{what}. Colour: {_colours(view)}"
+    _draw(view, drawn, [queries[i] for i in rows], [keys[i] for i in columns], view.ceiling, said)
 
 
 def _sentences(view: View, sentences: Parts, rows: np.ndarray, columns: np.ndarray) -> None:

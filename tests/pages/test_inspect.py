@@ -53,7 +53,6 @@ def read(app: AppTest, text: str, *models: str, windows: bool = False) -> AppTes
 class Review:
     """A shaded review on the page: its pieces with what is said of each, and the unit of each that can be clicked."""
 
-    key: str
     pieces: list[dict]
 
     @property
@@ -71,8 +70,7 @@ class Review:
 
 def reviews(app: AppTest) -> list[Review]:
     """The shaded reviews on the page."""
-    drawn = [element.proto for element in app.get("bidi_component")]
-    return [Review(one.id.partition("-inspect_shaded_")[2], json.loads(one.json)["pieces"]) for one in drawn]
+    return [Review(json.loads(element.proto.json)["pieces"]) for element in app.get("bidi_component")]
 
 
 def answers(app: AppTest) -> list[str]:
