@@ -5,7 +5,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import run_folder
-from core.config import BackendsConfig, BiLSTMArchitecture, EncoderArchitecture, RunConfig, to_json
+from core.checked import to_json
+from core.config import BackendsConfig, BiLSTMArchitecture, EncoderArchitecture, RunConfig
 from core.records import BackendMeasured, Finished, Started
 from ui import backends
 
