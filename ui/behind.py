@@ -139,12 +139,11 @@ def _order(found: Behind) -> Order:
 
 
 def _which(found: Behind) -> Which:
-    titles = _titles_of_which(found)
-    chosen = controls.one("Which", titles, "reviews_which")
-    return next(which for which in titles if which == chosen)
+    chosen = controls.one("Which", _titles_of_which(found), "reviews_which")
+    return next(which for which in (*OF_ONE, *OF_TWO) if which == chosen)
 
 
-def _titles_of_which(found: Behind) -> dict[Which, str]:
+def _titles_of_which(found: Behind) -> dict[str, str]:
     if len(found.titles) == 1:
         return {which: which for which in OF_ONE}
     first, second = found.titles

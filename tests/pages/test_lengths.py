@@ -108,9 +108,7 @@ def test_the_page_shows_charts_sentences_and_table(lengths):
     assert "imdb-encoder, over 224 words (33.7%, n = 208) against 97-224 words (100.0%, n = 128): 66.3 points worse" in said(
         lengths
     )
-    assert "cls against imdb-encoder: no difference shown in any range, p = 1.000 (9 comparisons, by Holm)." in said(
-        lengths
-    )
+    assert "cls against imdb-encoder: no difference shown in any range, p = 1.000 (9 comparisons, by Holm)." in said(lengths)
     assert lengths.dataframe[0].value["n"].sum() == 4 * 400
     assert [button.proto.label for button in lengths.get("download_button")] == TAKEN
 
