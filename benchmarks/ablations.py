@@ -16,10 +16,10 @@ from core.ablate import argv
 from core.artifact import read_run
 from core.config import ExperimentConfig
 from core.curves import last
+from core.events import ExperimentStarted, MemberFinished
 from core.experiments import Outcome, as_table, members, outcomes
 from core.presets import nearest
 from core.recorded import Column, Recorded, Table, Value, file_name, write
-from core.records import ExperimentStarted, MemberFinished
 from core.runs import Run
 from core.statistics import Difference
 

@@ -15,7 +15,7 @@ DTYPES = ("float32", "bfloat16")
 
 @cache
 def ceilings(device: str, dtype: str) -> dict[str, Any]:
-    """`core.records.Ceilings`, from a process of its own. ValueError if that ends."""
+    """`core.events.Ceilings`, from a process of its own. ValueError if that ends."""
     shape = SweepConfig(dtype=dtype, device=device)
     return in_process("ceilings", sweep.cells(shape)[0])
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from benchmarks.suite import Setting
 from core.config import SweepConfig
+from core.events import CellMeasured
 from core.measure import sweep
 from core.measure.tables import in_units, memory_table, time_table
 from core.recorded import Column, Table
-from core.records import Cell, CellMeasured
+from core.records import Cell
 
 REVIEWS = 512
 BATCHES = (1, 16, 32)

@@ -18,13 +18,13 @@ from core.ablate import ablate_command
 from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
+from core.events import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 from core.figures.labels import percent
 from core.flags import TEXT, Json, ModelFolder, PresetName, Text, WithoutPrefix
 from core.inspection.command import explain
 from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
 from core.measure.command import measure
 from core.presets import preset
-from core.records import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
 from core.tensorboard import Board
 
 FLAT = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)

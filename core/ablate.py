@@ -13,12 +13,12 @@ import tyro
 from core import experiments
 from core.ablations import ABLATIONS
 from core.config import Architecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig
+from core.events import Event, MemberFinished
 from core.experiments import Outcome, gather, left_s, members, progress
 from core.figures.labels import duration, percent
 from core.flags import Json, PresetName, WithoutPrefix
 from core.jobs import device_of, hold, tell
 from core.presets import flags
-from core.records import Event, MemberFinished
 from core.run_folder import read_events
 
 Names = Annotated[str, tyro.conf.arg(help=f"With commas between: {', '.join(ABLATIONS)}.")]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from core.records import EpochFinished, Event, StepFinished, TrainingStarted
+from core.events import EpochFinished, Event, StepFinished, TrainingStarted
 
 E = TypeVar("E")
 STEP_CURVES = ("loss", "lr", "gradient_norm", "largest_logit", "non_finite", "reviews_per_s")

@@ -18,11 +18,11 @@ from core.artifact import read_run
 from core.checked import from_json, to_json
 from core.config import ExperimentConfig, LinearArchitecture, RunConfig
 from core.curves import last
+from core.events import Cancelled, Event, ExperimentStarted, Failed, MemberFinished, MemberStarted
 from core.jobs import Stopped, sentence
 from core.measure.planner import needed_bytes
 from core.presets import flags, nearest
 from core.recorded import Column, Table
-from core.records import Cancelled, Event, ExperimentStarted, Failed, MemberFinished, MemberStarted
 from core.run_folder import MEMBERS, append_event, make_folder, state, write_config, write_request
 from core.statistics import Difference, holm, mean_of_seeds, over_seeds, verdict
 

@@ -22,18 +22,7 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from core import disk, run_folder
-from core.records import (
-    Cancelled,
-    Event,
-    Failed,
-    Finished,
-    Interrupted,
-    LastEvent,
-    Preparation,
-    Queued,
-    Started,
-    StepFinished,
-)
+from core.events import Cancelled, Event, Failed, Finished, Interrupted, LastEvent, Preparation, Queued, Started, StepFinished
 from core.run_folder import Config
 
 if sys.platform != "win32":

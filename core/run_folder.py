@@ -30,7 +30,7 @@ from filelock import FileLock, Timeout
 
 from core.checked import from_json, to_json
 from core.config import BackendsConfig, ClaimConfig, ExperimentConfig, RunConfig, SweepConfig
-from core.records import (
+from core.events import (
     BackendMeasured,
     Cancelled,
     CellMeasured,

@@ -23,7 +23,7 @@ from core.checked import Checked, from_json, to_json
 from core.config import KNOBS_OF_FITS, BackendsConfig, ClaimConfig, ExperimentConfig, LinearArchitecture, RunConfig, SweepConfig
 from core.curves import standing
 from core.disk import writing
-from core.records import Event
+from core.events import Event
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from core.curves import EPOCH_CURVES, STEP_CURVES
-from core.records import EpochFinished, Event, StepFinished, TrainingStarted
+from core.events import EpochFinished, Event, StepFinished, TrainingStarted
 
 
 class Board:

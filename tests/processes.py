@@ -16,7 +16,7 @@ import os, sys, time
 from pathlib import Path
 from core import jobs
 from core.config import RunConfig
-from core.records import Cancelled
+from core.events import Cancelled
 
 verb, *_, out = sys.argv[1:]
 out = Path(out)

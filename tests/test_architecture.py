@@ -21,6 +21,7 @@ ORDER = [
     {"checked"},
     {"config"},
     {"records", "catalog", "words", "disk"},
+    {"events"},
     {"presets", "flags", "ablations", "run_folder", "jobs", "runs", "statistics", "curves", "recorded", "tensorboard"},
     {"figures"},
     {"data", "attention", "positional"},
@@ -38,7 +39,7 @@ ORDER = [
 ]
 """Rooms from the bottom up; those that do not exist yet have their place already."""
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
-FLOOR = {room for rooms in ORDER[:5] for room in rooms} | {"artifact", "card", "hub"}
+FLOOR = {room for rooms in ORDER[:6] for room in rooms} | {"artifact", "card", "hub"}
 PRODUCT = sorted(path for top in ("core", "ui", "pages") for path in (ROOT / top).rglob("*.py")) + [ROOT / "app.py"]
 SCRIPTS = [path for path in PRODUCT if path.parent.name == "pages" or path == ROOT / "ui" / "main.py"]
 """Files that streamlit runs: importing them draws a page."""

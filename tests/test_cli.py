@@ -13,9 +13,9 @@ from core.__main__ import main
 from core.artifact import ROOT
 from core.config import DataConfig, RunConfig
 from core.data.table import read_table
+from core.events import Cancelled
 from core.jobs import Ended
 from core.presets import PRESETS, flags, preset
-from core.records import Cancelled
 from tests import small_models
 
 PROBES = json.loads((Path(__file__).parent / "probes.json").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from core.curves import Curve, curves, resumed, standing
-from core.records import EpochFinished, Queued, Started, StepFinished, TrainingStarted
+from core.events import EpochFinished, Queued, Started, StepFinished, TrainingStarted
 
 
 def step(n: int, loss: float, largest_logit: float | None = None) -> StepFinished:

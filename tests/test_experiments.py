@@ -19,10 +19,10 @@ from core.ablate import argv
 from core.artifact import read_predictions
 from core.checked import from_json, to_json
 from core.config import ExperimentConfig, RunConfig
+from core.events import Cancelled, Event, ExperimentStarted, Failed, Finished, MemberFinished, MemberStarted
 from core.experiments import BASE, estimated_s, gather, left_s, members
 from core.jobs import Ended, hold
 from core.presets import preset
-from core.records import Cancelled, Event, ExperimentStarted, Failed, Finished, MemberFinished, MemberStarted
 from core.statistics import holm
 from core.training import run as training
 from tests import small_runs

@@ -21,17 +21,7 @@ from core import artifact, jobs, run_folder, runs
 from core.__main__ import main
 from core.checked import from_json, to_json
 from core.config import DataConfig, EncoderArchitecture, RunConfig, SweepConfig, TrainingConfig
-from core.records import (
-    Cancelled,
-    CellMeasured,
-    EpochFinished,
-    Failed,
-    Finished,
-    Interrupted,
-    Queued,
-    Started,
-    TableRead,
-)  # fmt: skip
+from core.events import Cancelled, CellMeasured, EpochFinished, Failed, Finished, Interrupted, Queued, Started, TableRead
 from tests import processes
 from tests.processes import ROOT, WORKER, events, eventually, interrupted, is_gone, pid, reaches, starts
 from tests.test_run_folder import finished, step

@@ -18,8 +18,8 @@ from safetensors.torch import load_file
 
 from core import jobs, run_folder, runs
 from core.config import RunConfig
+from core.events import Cancelled, EpochFinished, Failed, Interrupted, Queued, StepFinished, TrainingStarted
 from core.presets import flags, tiny
-from core.records import Cancelled, EpochFinished, Failed, Interrupted, Queued, StepFinished, TrainingStarted
 from core.training import loop
 from core.training.run import train
 from tests import processes, small_runs

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from core import run_folder
-from core.records import (
+from core.events import (
     BackendMeasured,
     Cancelled,
     Ceilings,
@@ -28,7 +28,7 @@ from core.records import (
     TableRead,
     TrainingFinished,
     TrainingStarted,
-)  # fmt: skip
+)
 from tests.processes import events
 
 

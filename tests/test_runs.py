@@ -12,7 +12,7 @@ from core import jobs, run_folder, runs
 from core.artifact import model_folders
 from core.checked import to_json
 from core.config import BiLSTMArchitecture, DataConfig, ExperimentConfig, RunConfig, TrainingConfig
-from core.records import Failed, Started, TrainingFinished
+from core.events import Failed, Started, TrainingFinished
 
 FINISHED = TrainingFinished(
     reviews_per_s=50.0, tokens_per_s=9000.0, train_s=3.0, best_epoch=1, val_accuracy=0.8, model_dir="model"

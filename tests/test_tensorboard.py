@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core import tensorboard
-from core.records import EpochFinished, Queued, StepFinished, TrainingStarted
+from core.events import EpochFinished, Queued, StepFinished, TrainingStarted
 from core.tensorboard import Board
 
 VERSION = "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c"

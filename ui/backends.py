@@ -9,10 +9,10 @@ from core import runs
 from core.artifact import model_folders
 from core.catalog import BACKENDS
 from core.config import BackendsConfig, EncoderArchitecture
+from core.events import BackendMeasured
 from core.figures.backends import UNITS, bars
 from core.measure.command import backends_argv
 from core.measure.others import disturbance
-from core.records import BackendMeasured
 from core.run_folder import State
 from core.runs import Run
 from ui import controls, export, launching, loaders, markdown, panels

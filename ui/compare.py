@@ -10,8 +10,8 @@ import pandas as pd
 from core import runs
 from core.config import BiLSTMArchitecture, LinearArchitecture
 from core.evaluation.paired import Paired
+from core.events import EpochFinished, Failed, Queued, StepFinished
 from core.recorded import shown
-from core.records import EpochFinished, Failed, Queued, StepFinished
 from core.runs import Run
 from core.statistics import holm, verdict
 from ui.launching import is_asked_to_stop

@@ -7,10 +7,10 @@ import streamlit as st
 
 from core import runs
 from core.curves import Curve
+from core.events import MemberFinished, MemberStarted
 from core.experiments import Outcome, from_table, gather
 from core.figures.ablations import differences
 from core.figures.curves import AXES, overlaid
-from core.records import MemberFinished, MemberStarted
 from core.runs import Run
 from core.statistics import Difference
 from ui import compare, export, loaders, markdown, panels, recorded

@@ -11,10 +11,10 @@ from core.ablate import argv
 from core.ablations import ABLATIONS, why_not
 from core.config import MOST, MOST_SEEDS, ExperimentConfig, RunConfig
 from core.curves import last
+from core.events import MemberFinished, MemberStarted, StepFinished
 from core.experiments import estimated_s, gather, left_s, members, progress
 from core.figures.labels import duration
 from core.presets import PRESETS, preset
-from core.records import MemberFinished, MemberStarted, StepFinished
 from core.run_folder import State
 from core.runs import Run
 from ui import controls, experiment_panels, launching, live, loaders, markdown, panels, training

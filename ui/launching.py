@@ -10,7 +10,7 @@ import streamlit as st
 
 from core import jobs, run_folder, runs
 from core.disk import writing
-from core.records import Failed, Interrupted, Queued
+from core.events import Failed, Interrupted, Queued
 from core.runs import Run
 from ui import address, controls, markdown, panels
 

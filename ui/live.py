@@ -7,9 +7,9 @@ import streamlit as st
 from core import run_folder, runs
 from core.artifact import model_folders
 from core.curves import last
+from core.events import EpochFinished, Event, Failed, Started, StepFinished, TableRead, TrainingStarted
 from core.figures.curves import AXES, overlaid
 from core.figures.labels import duration, percent
-from core.records import EpochFinished, Event, Failed, Started, StepFinished, TableRead, TrainingStarted
 from core.runs import Kept, Run
 from ui import controls, launching, loaders, markdown, panels, training
 

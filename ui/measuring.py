@@ -9,11 +9,12 @@ from core import run_folder, runs
 from core.catalog import BACKENDS
 from core.config import SweepConfig
 from core.curves import last
+from core.events import Ceilings, CellMeasured
 from core.figures.labels import duration
 from core.jobs import device_of
 from core.measure.command import argv
 from core.measure.sweep import cells, estimated_s, impossible, left_s, sound
-from core.records import Ceilings, Cell, CellMeasured
+from core.records import Cell
 from core.runs import Run
 from ui import controls, launching, loaders, markdown, memory, panels
 

@@ -9,12 +9,13 @@ import pandas as pd
 
 from core.catalog import CARDS
 from core.config import LONGEST, SweepConfig
+from core.events import CellMeasured
 from core.figures.memory import UNITS, Over
 from core.measure.others import disturbance
 from core.measure.predict import not_understood, peak_bytes
 from core.measure.sweep import cell, cells, contenders, remarks
 from core.measure.tables import Point, shape
-from core.records import Cell, CellMeasured
+from core.records import Cell
 
 NAIVE = "eager"
 """The kernel that the others are held against."""

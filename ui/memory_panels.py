@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.config import LONGEST, SweepConfig
+from core.events import CellMeasured
 from core.figures.frame import projected
 from core.figures.memory import UNITS, Kept, breakdown, memory_along, memory_on_cards, score_matrices, time_along
 from core.figures.roofline import roofline
 from core.measure.kernels import TILE
 from core.measure.sweep import reached
 from core.measure.tables import MEMORY, TIME, points
-from core.records import CellMeasured
 from core.runs import Run
 from ui import controls, export, markdown, memory, memory_why, panels, recorded
 from ui.memory import Along

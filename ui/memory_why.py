@@ -7,6 +7,7 @@ import pandas as pd
 
 from core.catalog import CARDS
 from core.config import SweepConfig
+from core.events import Ceilings, CellMeasured
 from core.jobs import device_of
 from core.measure import predict
 from core.measure.others import disturbance
@@ -14,7 +15,6 @@ from core.measure.planner import device_memory, largest_batch, rule_of_thumb
 from core.measure.process import gib
 from core.measure.roofline import Work, attainable_s, attention_work
 from core.measure.sweep import cell, contenders
-from core.records import Ceilings, CellMeasured
 from ui.memory import NAIVE, Along, mib
 
 GIGA = 1e9

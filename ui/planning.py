@@ -5,10 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from core.config import RunConfig
+from core.events import Failed
 from core.jobs import device_of
 from core.measure.planner import Plan, device_memory, needed_bytes, plan
 from core.presets import flags
-from core.records import Failed
 from core.runs import Run
 from ui import launching, loaders, markdown
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from core import runs
 from core.curves import last
+from core.events import Failed, StepFinished
 from core.figures.curves import AXES, overlaid
-from core.records import Failed, StepFinished
 from core.runs import Run
 from ui import compare, controls, export, launching, loaders, markdown, panels
 

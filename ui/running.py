@@ -6,8 +6,8 @@ import streamlit as st
 
 from core import runs
 from core.curves import last
+from core.events import StepFinished, TrainingStarted
 from core.experiments import progress
-from core.records import StepFinished, TrainingStarted
 from core.runs import Run
 from ui import live, markdown
 

@@ -15,9 +15,9 @@ from core.catalog import SOURCES
 from core.config import DataConfig, RunConfig
 from core.curves import last
 from core.data.uploads import Upload
+from core.events import EpochFinished, Failed
 from core.figures.labels import duration
 from core.presets import PRESETS, flags, preset
-from core.records import EpochFinished, Failed
 from core.runs import Run
 from core.training.divergence import HIGH_LR, described, diverged, explained, remedy
 from ui import compare, controls, launching, loaders, markdown, planning, tables

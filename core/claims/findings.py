@@ -7,8 +7,8 @@ from datetime import date
 from core.claims.catalog import CLAIMS
 from core.claims.claim import Claim, Measured, Read, Verdict, not_shown
 from core.claims.figures import Figures
+from core.events import ClaimMeasured, Event
 from core.recorded import Column, Recorded, Table, Value
-from core.records import ClaimMeasured, Event
 
 TABLE = "claims"
 """Of recorded figures of claims."""

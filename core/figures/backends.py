@@ -5,10 +5,10 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
+from core.events import BackendMeasured
 from core.figures.colors import CATEGORICAL
 from core.figures.frame import framed
 from core.figures.labels import literal
-from core.records import BackendMeasured
 
 Cost = Literal["time", "peak memory"]
 UNITS: dict[Cost, tuple[str, str, float, str]] = {

@@ -10,10 +10,10 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
+from core.events import CellMeasured
 from core.figures.colors import CATEGORICAL, SYMBOLS, ink
 from core.figures.frame import framed
 from core.figures.labels import literal
-from core.records import CellMeasured
 
 MIB = 2**20
 GIB = 2**30

@@ -5,10 +5,10 @@ from types import MappingProxyType
 
 import plotly.graph_objects as go
 
+from core.events import Ceilings
 from core.figures.colors import CATEGORICAL, SYMBOLS
 from core.figures.frame import framed
 from core.figures.labels import literal
-from core.records import Ceilings
 
 GIGA = 1e9
 

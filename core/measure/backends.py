@@ -12,9 +12,9 @@ from core.catalog import BACKENDS, NETWORKS
 from core.config import BackendsConfig
 from core.data.reviews import Reviews, load
 from core.data.splits import split
+from core.events import BackendMeasured, Cancelled, Event
 from core.jobs import Ended, Stopped, device_of, patient
 from core.measure.process import ALLOCATOR, answer
-from core.records import BackendMeasured, Cancelled, Event
 from core.runs import config_of
 
 REFERENCE = "eager"

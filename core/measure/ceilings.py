@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import torch
 
+from core.events import Ceilings
 from core.measure.cells import asked, hardware_of, multiplied, synchronize
-from core.records import Ceilings, Cell
+from core.records import Cell
 
 GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices whose product stands for all products: as many as keep a device busy."""

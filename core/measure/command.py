@@ -11,11 +11,12 @@ import tyro
 
 from core.catalog import BACKENDS
 from core.config import BackendsConfig, SweepConfig
+from core.events import BackendMeasured, CellMeasured, Event
 from core.flags import Json
 from core.jobs import device_of, hold, tell, turn
 from core.measure import sweep as sweeps
 from core.measure.predict import peak_bytes
-from core.records import BackendMeasured, Cell, CellMeasured, Event
+from core.records import Cell
 from core.run_folder import read_events
 from core.runs import runs_root
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from core.records import BackendMeasured, CellMeasured
+from core.events import BackendMeasured, CellMeasured
 
 STAT = Path("/proc/stat")
 IDLE = (3, 4)

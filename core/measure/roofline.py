@@ -5,9 +5,10 @@ The roofline of doi:10.1145/1498765.1498785; `core.measure.ceilings` measures it
 
 from dataclasses import dataclass
 
+from core.events import Ceilings
 from core.measure.kernels import TILE
 from core.measure.sizes import BYTES
-from core.records import Ceilings, Cell
+from core.records import Cell
 
 WRITTEN_OUT = ("eager", "sdpa-math")
 """Backends whose scores and weights go to memory and come back."""

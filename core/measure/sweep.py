@@ -10,11 +10,12 @@ from typing import Any
 from core.catalog import BACKENDS
 from core.config import SweepConfig
 from core.curves import last
+from core.events import Cancelled, Ceilings, CellMeasured, Event
 from core.jobs import Ended, Stopped, device_of, patient
 from core.measure.others import disturbance
 from core.measure.predict import not_understood
 from core.measure.process import in_process, too_large
-from core.records import Cancelled, Ceilings, Cell, CellMeasured, Event
+from core.records import Cell
 
 NOTHING: dict[str, Any] = {
     "peak_bytes": None, "source": None, "live_bytes": None, "reserved_bytes": None,

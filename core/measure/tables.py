@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.config import LARGEST_BATCH, LONGEST, SweepConfig
+from core.events import CellMeasured
 from core.measure.others import MOST
 from core.measure.predict import peak_bytes
 from core.recorded import Column, Recorded, Table, Value
-from core.records import Cell, CellMeasured
+from core.records import Cell
 
 MEMORY, TIME = "memory", "time by length"
 """What the tables are called."""

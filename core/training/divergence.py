@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from core.config import MISTAKES_OF_ATTENTION, EncoderArchitecture, RunConfig
-from core.records import EpochFinished
+from core.events import EpochFinished
 
 USUAL_LR = 0.003
 """Small Transformers are trained with up to this."""

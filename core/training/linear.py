@@ -11,9 +11,9 @@ from scipy import sparse
 
 from core.config import LinearArchitecture
 from core.data.batches import collate, token_budget_batches
+from core.events import EpochFinished, Event
 from core.networks.auto import LinearForSequenceClassification, build
 from core.networks.linear import Linear, runs_of
-from core.records import EpochFinished, Event
 from core.training.loop import Examples, Fitted, Rates
 
 TOKENS_AT_ONCE = 200_000

@@ -21,8 +21,8 @@ from core.catalog import BACKENDS
 from core.config import RunConfig, TrainingConfig
 from core.data.batches import Store, shuffled_steps
 from core.evaluation.scoring import score
+from core.events import EpochFinished, Event, StepFinished
 from core.jobs import Ended, patient
-from core.records import EpochFinished, Event, StepFinished
 from core.training.checkpoint import Checkpoints
 from core.training.divergence import described, diverged, explained
 from core.training.machine import Execution

@@ -28,9 +28,9 @@ from core.data.reviews import Reviews, load, stamp
 from core.data.splits import Splits, fingerprint, split
 from core.evaluation.metrics import metrics
 from core.evaluation.scoring import score
+from core.events import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.jobs import ROOT, is_first
 from core.networks.auto import build
-from core.records import Cancelled, Event, TableRead, TrainingFinished, TrainingStarted
 from core.run_folder import make_folder
 from core.training import linear, machine
 from core.training.checkpoint import Checkpoints

@@ -10,10 +10,10 @@ from benchmarks.ablations import gathered, main
 from core import run_folder
 from core.checked import to_json
 from core.config import ExperimentConfig
+from core.events import Event, ExperimentStarted, Finished, MemberFinished
 from core.experiments import BASE, from_table, gather
 from core.presets import preset
 from core.recorded import read
-from core.records import Event, ExperimentStarted, Finished, MemberFinished
 
 SETTLED = ExperimentStarted(device="cpu", precision="bfloat16", backend="eager")
 BASIS = preset("tiny")

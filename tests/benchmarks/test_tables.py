@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import cells, tables
 from benchmarks.suite import Setting
+from core.events import CellMeasured
 from core.measure import sweep
 from core.measure.predict import peak_bytes
-from core.records import CellMeasured
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from filelock import FileLock
 
 from core import run_folder
-from core.records import Started
+from core.events import Started
 from tests.browser.conftest import ROOT, faults, running
 
 PROBES = json.loads((Path(__file__).parents[1] / "probes.json").read_text(encoding="utf-8"))

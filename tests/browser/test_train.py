@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, TimeoutError
 
 from core import run_folder, runs
-from core.records import TrainingStarted
+from core.events import TrainingStarted
 from tests import small_runs
 from tests.browser.conftest import faults, running
 

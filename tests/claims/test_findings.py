@@ -13,8 +13,8 @@ from core.claims.claim import Measured
 from core.claims.findings import Finding, findings, measure, table
 from core.claims.lookup import cell, lost
 from core.config import ClaimConfig
+from core.events import ClaimMeasured, Finished
 from core.recorded import Column, Recorded, Table, read
-from core.records import ClaimMeasured, Finished
 
 EVENT = ClaimMeasured(
     claim="scores-1.5-gb", names=["scores, GiB"], values=[1.5], hardware="EPYC, 1 thread", date="2026-11-30"

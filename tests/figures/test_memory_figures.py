@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import CellMeasured
 from core.figures.frame import projected
 from core.figures.memory import ATTENTION, breakdown, memory_along, memory_on_cards, score_matrices, time_along
-from core.records import CellMeasured
 
 MIB = 2**20
 PREDICTED = {"eager": {128: 4 * MIB, 512: 64 * MIB}, "sdpa": {128: 3 * MIB, 512: 12 * MIB}}

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import Ceilings
 from core.figures.roofline import roofline
-from core.records import Ceilings
 
 CEILINGS = Ceilings(device="cpu", dtype="float32", operations_per_s=100e9, bytes_per_s=10e9, hardware="h", date="2026-11-30")
 

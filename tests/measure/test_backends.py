@@ -8,8 +8,8 @@ from core.artifact import open_model
 from core.config import BackendsConfig
 from core.data.reviews import Reviews
 from core.evaluation.scoring import score
+from core.events import BackendMeasured, Cancelled
 from core.measure import backends, through
-from core.records import BackendMeasured, Cancelled
 from tests import small_models
 
 REVIEWS = Reviews(name="x", texts=small_models.TEXTS, labels=[1, 0, 0], label_names=("negative", "positive"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from core import run_folder
+from core.events import CellMeasured
 from core.measure import others
-from core.records import CellMeasured
 
 NOTHING = dict(peak_bytes=None, source=None, median_s=1.0, spread_s=0.1, n_repeats=5, kernel=None, hardware=None, why_not=None)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from core.events import Ceilings
 from core.jobs import Stopped
 from core.measure import process
 from core.measure.predict import peak_bytes
 from core.measure.process import available_bytes, in_process, too_large
-from core.records import Ceilings
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory on a CPU is read from Linux's /proc")
 

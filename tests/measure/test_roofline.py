@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.events import Ceilings
 from core.measure.kernels import TILE
 from core.measure.roofline import Work, attainable_s, attention_work
-from core.records import Ceilings
 
 CEILINGS = Ceilings(device="cpu", dtype="float32", operations_per_s=1e6, bytes_per_s=1e4, hardware="h", date="2026-11-30")
 

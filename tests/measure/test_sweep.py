@@ -11,9 +11,10 @@ from core.__main__ import main
 from core.catalog import BACKENDS, CARDS
 from core.checked import from_json, to_json
 from core.config import SweepConfig
+from core.events import Cancelled, Ceilings, CellMeasured, Finished, Started
 from core.measure import sweep as sweeps
 from core.measure.command import argv
-from core.records import Cancelled, Ceilings, Cell, CellMeasured, Finished, Started
+from core.records import Cell
 
 SMALL = SweepConfig(lengths=(16, 8), batches=(2,), n_heads=3, d_head=8, device="cpu")
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import CellMeasured
 from core.measure.sweep import NOTHING
 from core.measure.tables import MEMORY, TIME, memory_table, points, shape, time_table
 from core.recorded import Column, Recorded, Table
-from core.records import CellMeasured
 
 
 def recorded(*tables: Table, hardware: str = "AMD EPYC, 2 of 2 cores", date: str = "2026-11-30") -> Recorded:

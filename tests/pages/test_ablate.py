@@ -10,11 +10,7 @@ from filelock import FileLock
 from core import jobs, run_folder
 from core.config import ExperimentConfig
 from core.data import uploads
-from core.experiments import BASE, as_table, gather
-from core.presets import PRESETS, preset
-from core.recorded import Recorded
-from core.recorded import write as write_results
-from core.records import (
+from core.events import (
     Cancelled,
     EpochFinished,
     Event,
@@ -27,6 +23,10 @@ from core.records import (
     StepFinished,
     TrainingFinished,
 )
+from core.experiments import BASE, as_table, gather
+from core.presets import PRESETS, preset
+from core.recorded import Recorded
+from core.recorded import write as write_results
 from tests import small_runs
 from ui import loaders, recorded
 from ui.running import how_far, page_of

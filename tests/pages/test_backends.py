@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from core import run_folder
 from core.checked import to_json
 from core.config import BackendsConfig, BiLSTMArchitecture, EncoderArchitecture, RunConfig
-from core.records import BackendMeasured, Finished, Started
+from core.events import BackendMeasured, Finished, Started
 from ui import backends
 
 EVENT = dict(n=64, others=0.0, hardware="here")

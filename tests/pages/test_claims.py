@@ -9,7 +9,7 @@ from core.claims import command
 from core.claims.catalog import CLAIMS
 from core.claims.figures import DISTANCES, of_loss, of_state
 from core.config import ClaimConfig
-from core.records import ClaimMeasured, Failed, Finished, Started
+from core.events import ClaimMeasured, Failed, Finished, Started
 from ui.claims import figures, overview
 
 GRADIENTS = {name(network, at): 1 / (1 + at) for name in (of_state, of_loss) for network in ("bilstm", "transformer")

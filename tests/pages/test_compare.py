@@ -17,7 +17,7 @@ from core import jobs, run_folder, runs
 from core.checked import to_json
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig
 from core.evaluation.paired import Paired
-from core.records import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
+from core.events import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
 from core.statistics import Difference
 from tests.pages.test_train import STARTED
 from ui import compare, launching

@@ -9,8 +9,8 @@ from filelock import FileLock
 from core import jobs, run_folder
 from core.checked import to_json
 from core.config import SweepConfig
+from core.events import Event, Failed, Started
 from core.presets import preset
-from core.records import Event, Failed, Started
 
 PAGES = {"train": ("config.json", preset("tiny")), "memory": ("sweep.json", SweepConfig(device="cpu"))}
 

@@ -10,8 +10,8 @@ from core import artifact
 from core.checked import to_json
 from core.config import RunConfig, TrainingConfig
 from core.data import tokenizer as tokenizers
+from core.events import EpochFinished, TrainingStarted
 from core.presets import flags, preset
-from core.records import EpochFinished, TrainingStarted
 from core.runs import read_model
 from core.training.linear import untrained
 from core.training.loop import Examples

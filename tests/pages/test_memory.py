@@ -7,13 +7,13 @@ import pytest
 from core import jobs, run_folder, runs
 from core.catalog import CARDS
 from core.config import SweepConfig
+from core.events import Cancelled, Ceilings, CellMeasured, Failed, Finished, Queued, Started
 from core.measure.predict import peak_bytes
 from core.measure.roofline import attention_work
 from core.measure.sweep import cell, cells
 from core.measure.tables import Point, memory_table, time_table
 from core.recorded import Recorded
 from core.recorded import write as write_results
-from core.records import Cancelled, Ceilings, CellMeasured, Failed, Finished, Queued, Started
 from ui import export, measuring, memory, memory_panels, memory_why, recorded
 from ui.memory import MIB, Along
 

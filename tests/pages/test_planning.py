@@ -9,9 +9,9 @@ import pytest
 from core import jobs, run_folder
 from core.checked import to_json
 from core.config import RunConfig
+from core.events import Failed, Started
 from core.measure.planner import Plan
 from core.presets import preset
-from core.records import Failed, Started
 from ui import planning
 
 TINY = preset("tiny")

@@ -9,8 +9,8 @@ from filelock import FileLock
 from core import run_folder
 from core.checked import to_json
 from core.config import ClaimConfig, SweepConfig
+from core.events import Event, Queued, Started
 from core.presets import preset
-from core.records import Event, Queued, Started
 from tests.pages.test_train import STARTED, step
 
 MARKUP = "<b>x</b> $y$ **z** of a name that is long"

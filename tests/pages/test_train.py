@@ -14,8 +14,7 @@ from core import jobs, run_folder
 from core.checked import to_json
 from core.config import BiLSTMArchitecture, DataConfig, EncoderArchitecture, RunConfig, SweepConfig
 from core.data import uploads
-from core.presets import PRESETS, preset
-from core.records import (
+from core.events import (
     Cancelled,
     EpochFinished,
     Event,
@@ -27,7 +26,8 @@ from core.records import (
     TableRead,
     TrainingFinished,
     TrainingStarted,
-)  # fmt: skip
+)
+from core.presets import PRESETS, preset
 from core.training.estimate import Estimate
 from core.training.machine import Execution
 from tests import small_runs

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.config import BiLSTMArchitecture, RunConfig
-from core.records import EpochFinished
+from core.events import EpochFinished
 from core.training.divergence import described, diverged, remedy
 
 BASE = RunConfig()

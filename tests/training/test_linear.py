@@ -18,8 +18,8 @@ from core.checked import from_json
 from core.config import DataConfig, LinearArchitecture, RunConfig, TrainingConfig
 from core.data.batches import collate
 from core.evaluation.scoring import score
+from core.events import Cancelled, EpochFinished, TrainingFinished, TrainingStarted
 from core.networks.auto import LinearForSequenceClassification
-from core.records import Cancelled, EpochFinished, TrainingFinished, TrainingStarted
 from core.training import linear
 from core.training.loop import Examples
 from core.training.run import train

@@ -15,8 +15,8 @@ from core.config import Architecture, RunConfig
 from core.data import batches
 from core.data.batches import Packed, Store
 from core.evaluation.scoring import score
+from core.events import EpochFinished, Event, StepFinished
 from core.networks.auto import build
-from core.records import EpochFinished, Event, StepFinished
 from core.training import loop
 from core.training.loop import Examples, Fitted, Trainer, TrainingDiverged, adamw, fit
 from core.training.machine import Execution

@@ -20,8 +20,8 @@ from core.data.batches import Cut
 from core.data.reviews import load, stamp
 from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
+from core.events import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
 from core.inspection.reading import read
-from core.records import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
 from core.training.run import code, peak_memory, prepare, train
 from tests import small_runs
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from core import jobs, run_folder
+from core.events import EpochFinished
 from core.presets import flags, tiny
-from core.records import EpochFinished
 from core.training.run import train
 from tests import small_runs
 from tests.processes import ROOT, events

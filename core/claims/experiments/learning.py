@@ -20,8 +20,8 @@ from core.data.corpus import encode_corpus
 from core.data.reviews import Reviews, load
 from core.data.splits import split
 from core.evaluation.scoring import score
+from core.events import EpochFinished
 from core.networks.auto import build
-from core.records import EpochFinished
 from core.training.loop import Trainer
 from core.training.machine import Execution
 from core.training.run import Prepared, prepare
