@@ -104,11 +104,13 @@ HOME = st.Page(home, default=True, visibility="hidden")
 
 st.set_page_config(page_icon=str(ICON), layout="wide")  # before the navigation, which would set a page's own symbol
 presenting = st.query_params.get("present") == "1"  # on a projector
-pages = [
-    HOME, INSPECT, EVIDENCE, HEADS, WHATIF, SCORE, TRAIN, COMPARE, ABLATE, LENGTHS, REVIEWS, CALIBRATION, MEMORY, BACKENDS,
-    CLAIMS,
-]  # fmt: skip
-page = st.navigation({"Attention lab": pages}, position="hidden" if presenting else "sidebar", expanded=True)
+pages = {
+    "One review": [HOME, INSPECT, EVIDENCE, HEADS, WHATIF],
+    "Many reviews": [SCORE, LENGTHS, REVIEWS, CALIBRATION],
+    "Training": [TRAIN, COMPARE, ABLATE],
+    "Attention": [MEMORY, BACKENDS, CLAIMS],
+}
+page = st.navigation(pages, position="hidden" if presenting else "sidebar", expanded=True)
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
 if not presenting:
