@@ -3,6 +3,7 @@
 from typing import Any
 
 from core.catalog import SOURCES
+from core.figures.labels import count
 
 
 def card(run: dict[str, Any]) -> str:
@@ -74,7 +75,7 @@ def _plain(text: str) -> str:
 
 def _hardware(hardware: dict[str, Any]) -> str:
     threads = hardware["threads"]
-    return f"{hardware.get('gpu') or hardware['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
+    return f"{hardware.get('gpu') or hardware['cpu']}, {count(threads, 'thread')}"
 
 
 def _row(name: str, metrics: dict[str, Any]) -> str:

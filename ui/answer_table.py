@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from ui import markdown, tables
+from core.figures.labels import shorten
+from ui import markdown
 
 LONGEST_CELL = 200
 """Characters of a review in the table."""
@@ -39,7 +40,7 @@ def ticked(shown: pd.DataFrame, models: Sequence[str], key: str) -> int | None:
 
 def _drawn(shown: pd.DataFrame) -> pd.DataFrame:
     drawn = shown.copy()
-    drawn["review"] = [tables.shorten(text, LONGEST_CELL) if isinstance(text, str) else None for text in shown["review"]]
+    drawn["review"] = [shorten(text, LONGEST_CELL) if isinstance(text, str) else None for text in shown["review"]]
     for name in shown.columns:
         if name.startswith(PERCENTS):
             drawn[name] = np.floor(1000 * shown[name]) / 10  # what is not certain must not read 100.0

@@ -11,6 +11,7 @@ from core import runs
 from core.config import BiLSTMArchitecture, LinearArchitecture
 from core.evaluation.paired import Paired
 from core.events import EpochFinished, Failed, Queued, StepFinished
+from core.figures.labels import count
 from core.recorded import shown
 from core.runs import Run
 from core.statistics import holm, verdict
@@ -88,11 +89,11 @@ def kind(run: Run) -> str | None:
         return "a sweep of memory and time" if run.sweep else "ablations with several seeds" if run.experiment else None
     model = run.config.model
     if isinstance(model, LinearArchitecture):
-        return f"Linear, {FEATURES[model.features]} of up to {_count(model.longest_run, 'token')}"
-    layers = _count(model.n_layers, "layer")
+        return f"Linear, {FEATURES[model.features]} of up to {count(model.longest_run, 'token')}"
+    layers = count(model.n_layers, "layer")
     if isinstance(model, BiLSTMArchitecture):
         return f"BiLSTM, {layers} of 2 × {model.d_hidden}"
-    return f"Transformer, {layers} of {model.d_model}, {_count(model.n_heads, 'head')}"
+    return f"Transformer, {layers} of {model.d_model}, {count(model.n_heads, 'head')}"
 
 
 def data(run: Run) -> str | None:
@@ -246,11 +247,7 @@ def machines(chosen: Sequence[Run]) -> str | None:
 
 def _machine(run: Run) -> str | None:
     name, threads = run.recorded("hardware", "gpu") or run.recorded("hardware", "cpu"), run.figure("hardware", "threads")
-    return None if name is None or threads is None else f"{name}, {_count(threads, 'thread')}"
-
-
-def _count(n: float, noun: str) -> str:
-    return f"{n:,.0f} {noun}" if n == 1 else f"{n:,.0f} {noun}s"
+    return None if name is None or threads is None else f"{name}, {count(threads, 'thread')}"
 
 
 def _accuracy(run: Run, side: str) -> str:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.artifact import Model, Opened
-from core.figures.labels import percent, shorten, visible
+from core.figures.labels import count, percent, shorten, visible
 from core.records import Prediction, Reading
 from core.words import count_words, words_read
 from ui import clickable, loaders, markdown
@@ -98,11 +98,7 @@ def coverage(reading: Reading) -> str:
         return f"Read {read:,} of {read + left_out:,} tokens ({seen:,} of {words:,} words); the rest is grey."
     if n_windows > 1:
         return f"Read all {read:,} tokens ({words:,} words) in {n_windows} windows; their logits are averaged."
-    return f"Read {'the one token' if read == 1 else f'all {read:,} tokens'} ({_count(words, 'word')})."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    return f"Read {'the one token' if read == 1 else f'all {read:,} tokens'} ({count(words, 'word')})."
 
 
 def _trust(reading: Reading) -> None:

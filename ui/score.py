@@ -16,6 +16,7 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
+from core.figures.labels import shorten
 from ui import answer_table, export, loaders, markdown, panels, tables
 
 MOST = 10_000
@@ -252,7 +253,7 @@ def _open(names: Sequence[str], row: int | None, found: Reviews) -> None:
     text = None if row is None else found.texts[row - 1]
     said = "Tick a row to see where the models look in its review."
     if row is not None:
-        said = f"Row {row:,} has no text." if text is None else f"Row {row:,}: {tables.shorten(text, 60)}"
+        said = f"Row {row:,} has no text." if text is None else f"Row {row:,}: {shorten(text, 60)}"
     answer_table.open_in_inspect("score", names, text, said)
 
 

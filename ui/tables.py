@@ -10,6 +10,7 @@ from core.data.columns import guess
 from core.data.preparation import Prepared
 from core.data.table import MAX_UPLOAD_BYTES, Table
 from core.data.uploads import Upload, all_uploads, keep
+from core.figures.labels import count, shorten
 from ui import address, controls, markdown
 
 ROWS = 5
@@ -140,7 +141,7 @@ def preview(table: Table) -> None:
     cut = any(len(str(cell)) > LONGEST_CELL for cell in shown.to_numpy().ravel())
     st.dataframe(shown.map(_shown), hide_index=True, placeholder="")
     n_rows, n_columns = table.frame.shape
-    said = [f"{n_rows:,} {_plural(n_rows, 'row')}, {n_columns:,} {_plural(n_columns, 'column')}"]
+    said = [f"{count(n_rows, 'row')}, {count(n_columns, 'column')}"]
     said += [f"the first {ROWS} are shown"] if n_rows > ROWS else []
     said += [f"cells are shown up to {LONGEST_CELL} characters"] if cut else []
     st.caption(markdown.literal("; ".join([*said, *table.assumed]) + "."))
@@ -150,15 +151,6 @@ def _shown(cell: object) -> str | None:
     if cell is None or cell is pd.NA or isinstance(cell, float) and cell != cell:
         return None
     return shorten(str(cell), LONGEST_CELL)
-
-
-def shorten(text: str, most: int) -> str:
-    """At most so many characters of a text."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _plural(n: int, noun: str) -> str:
-    return noun if n == 1 else f"{noun}s"
 
 
 def summary(prepared: Prepared) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.data.splits import text_hash
-from core.figures.labels import percent
+from core.figures.labels import percent, shorten
 from core.inspection import rewrites
 from core.inspection.edits import Weighed, contrast
 from ui import compare, controls, export, loaders, markdown, panels
@@ -99,8 +99,10 @@ def without(whole: Weighed, found: Deletions) -> str:
     if found.flips:
         said = (
             f"Without {len(found.words)} of the {n_read} words and signs read, {words}, the answer turns from {answer} to "
-            f"{found.label}. With any of them back it is {whole.label} again; another set may be smaller."
+            f"{found.label}."
         )
+        if len(found.words) > 1:
+            said += f" With any of them back it is {whole.label} again; another set may be smaller."
     return (
         f"{said} Looked for among the {MOST_CANDIDATES} words that speak most for it, the strongest first, up to {n} at once."
     )
@@ -231,9 +233,7 @@ def neighbours(found: Sequence[Neighbour]) -> pd.DataFrame:
             "nearest": range(1, len(found) + 1),
             "cosine": [round(one.cosine, 4) for one in found],
             "label": [one.label for one in found],
-            f"review, first {SHOWN} characters": [
-                one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN]}…" for one in found
-            ],
+            f"review, up to {SHOWN} characters": [shorten(one.text, SHOWN) for one in found],
         }
     )
 

@@ -8,6 +8,7 @@ from core.claims.catalog import CLAIMS
 from core.claims.claim import Claim, Measured, Read, Verdict, not_shown
 from core.claims.figures import Figures
 from core.events import ClaimMeasured, Event
+from core.figures.labels import count
 from core.recorded import Column, Recorded, Table, Value
 
 TABLE = "claims"
@@ -49,7 +50,7 @@ def measure(claim: Measured) -> ClaimMeasured:
     threads = found["threads"]
     return ClaimMeasured(
         claim=claim.name, names=list(figures), values=list(figures.values()),
-        hardware=f"{found['cpu']}, {threads} thread{'s' if threads > 1 else ''}", date=str(date.today()),
+        hardware=f"{found['cpu']}, {count(threads, 'thread')}", date=str(date.today()),
     )  # fmt: skip
 
 

@@ -18,9 +18,14 @@ def visible(piece: str) -> str:
     return " ".join(f"U+{ord(character):04X}" for character in drawn) or "(empty)"
 
 
-def shorten(piece: str) -> str:
-    """At most `LONGEST` characters of `piece`."""
-    return piece if len(piece) <= LONGEST else piece[: LONGEST - 1] + "…"
+def shorten(piece: str, most: int = LONGEST) -> str:
+    """At most so many characters of `piece`."""
+    return piece if len(piece) <= most else piece[: most - 1] + "…"
+
+
+def count(n: int | float, noun: str) -> str:
+    """So many of what `noun` calls one."""
+    return f"{n:,.0f} {noun}{'' if n == 1 else 's'}"
 
 
 def literal(text: str) -> str:

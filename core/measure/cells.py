@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from core.attention.masks import AttentionMask
 from core.config import BiLSTMArchitecture, EncoderArchitecture
+from core.figures.labels import count
 from core.networks.bilstm import BiLSTM, BothDirections, mirrored
 from core.networks.blocks import EncoderLayer, attention_function, split_heads
 from core.networks.encoder import Encoder
@@ -242,4 +243,4 @@ def hardware_of(device: str) -> str:
     """What a figure of a device is a figure of."""
     found = hardware(device)
     threads = found["threads"]
-    return found["gpu"] if device == "cuda" else f"{found['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
+    return found["gpu"] if device == "cuda" else f"{found['cpu']}, {count(threads, 'thread')}"

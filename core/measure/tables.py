@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from core.config import LARGEST_BATCH, LONGEST, SweepConfig
 from core.events import CellMeasured
+from core.figures.labels import count
 from core.measure.others import MOST
 from core.measure.predict import peak_bytes
 from core.recorded import Column, Recorded, Table, Value
@@ -40,7 +41,7 @@ class Point:
 
 def shape(cell: Cell | SweepConfig) -> str:
     """What all cells of a sweep have in common, as in "8 × 32, 1 layer, float32": heads and their size, layers, format."""
-    layers = f"{cell.n_layers} layer{'s' if cell.n_layers > 1 else ''}"
+    layers = count(cell.n_layers, "layer")
     return f"{cell.n_heads} × {cell.d_head}, {layers}, {cell.dtype}{', checkpointing' if cell.checkpointing else ''}"
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.figures.labels import LONGEST, literal, percent, shorten, token_labels, visible
+from core.figures.labels import LONGEST, count, literal, percent, shorten, token_labels, visible
 from core.records import AttentionMap
 
 
@@ -52,6 +52,11 @@ def test_labels_are_neither_markup_nor_formulas():
 def test_a_piece_that_fits_is_not_shortened():
     assert shorten("a" * LONGEST) == "a" * LONGEST
     assert shorten("a" * (LONGEST + 1)) == "a" * (LONGEST - 1) + "…"
+    assert shorten("four", 4) == "four" and shorten("fives", 4) == "fiv…"
+
+
+def test_one_is_no_plural():
+    assert [count(n, "row") for n in (0, 1, 2, 1234.0)] == ["0 rows", "1 row", "2 rows", "1,234 rows"]
 
 
 @pytest.mark.parametrize(
