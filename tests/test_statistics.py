@@ -12,7 +12,9 @@ from statsmodels.stats.proportion import test_proportions_2indep as score_test
 from core.records import Estimate
 from core.statistics import (
     Difference,
+    Z,
     accuracy,
+    accuracy_gain,
     apart,
     difference,
     estimate,
@@ -22,6 +24,7 @@ from core.statistics import (
     mean_of_seeds,
     over_seeds,
     share,
+    tango,
     verdict,
     wilson,
 )
@@ -105,6 +108,50 @@ def test_two_that_are_right_and_wrong_together_do_not_differ():
     assert difference(labels, same, same, 2, accuracy) == Difference(value=0.0, low=0.0, high=0.0, p=1.0, n=4)
 
 
+@pytest.mark.parametrize(
+    ("gained", "lost", "n", "z", "low", "high"),
+    [
+        (9, 3, 32, Z, -0.027, 0.390),  # Tango 1998, of cross-over trials, and of lenses at 90%
+        (0, 1, 44, 1.6448536269514722, -0.096, 0.037),
+        (1, 7, 21, Z, -0.517, -0.026),  # Fagerland, Lydersen and Laake 2014
+        (20, 60, 1000, Z, -0.0584, -0.0231),  # PropCIs::scoreci.mp of R
+    ],
+)
+def test_shares_of_the_same_reviews_differ_as_tango_has_it(gained, lost, n, z, low, high, monkeypatch):
+    monkeypatch.setattr("core.statistics.Z", z)
+    assert tango(gained, lost, n) == pytest.approx((low, high), abs=5e-4 if n < 100 else 5e-5)
+    assert tango(lost, gained, n) == pytest.approx((-high, -low), abs=5e-4)
+
+
+def likelihood_score(gained: int, lost: int, n: int, share: float) -> float:
+    """Squared, with the likeliest shares that differ by `share` looked for one by one."""
+    q = np.linspace(max(0.0, -share), (1 - share) / 2, 200_001)[1:-1]
+    likely = q[np.argmax(gained * np.log(q + share) + lost * np.log(q) + (n - gained - lost) * np.log1p(-2 * q - share))]
+    return (gained - lost - n * share) ** 2 / (n * (2 * likely + share - share**2))
+
+
+@pytest.mark.parametrize(("gained", "lost", "n"), [(5, 2, 12), (7, 0, 30), (0, 0, 15), (40, 62, 1052)])
+def test_both_ends_of_the_interval_are_where_the_score_says_so(gained, lost, n):
+    for end in tango(gained, lost, n):
+        assert likelihood_score(gained, lost, n, end) == pytest.approx(Z**2, rel=2e-3)
+
+
+@pytest.mark.parametrize("n", [1, 12, 5_000])
+def test_two_that_agree_on_every_review_may_yet_differ(n):
+    low, high = tango(0, 0, n)
+    assert (low, high) == pytest.approx((-(Z**2) / (n + Z**2), Z**2 / (n + Z**2)))
+    assert tango(n, 0, n)[1] == 1 and tango(0, n, n)[0] == -1
+
+
+def test_a_gain_in_accuracy_has_the_interval_of_the_score_and_the_p_of_mcnemar():
+    labels, base, variant = reviews(300, 3, 1)
+    before, after = base == labels, variant == labels
+    found = accuracy_gain(labels, base, variant)
+    assert found.value == pytest.approx(accuracy_score(labels, variant) - accuracy_score(labels, base)) and found.n == 300
+    assert (found.low, found.high) == tango(int((after & ~before).sum()), int((before & ~after).sum()), 300)
+    assert found.p == mcnemar(before, after)
+
+
 def reviews(n: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, and two predictions that are right in about 60 and 70 %."""
     rng = np.random.default_rng(seed)
@@ -169,7 +216,14 @@ def test_a_share_of_nothing_is_none():
     assert share(3, 7) == Estimate(value=3 / 7, low=wilson(3, 7)[0], high=wilson(3, 7)[1])
 
 
-@pytest.mark.parametrize("figure", [lambda none: difference(none, none, none, 2, f1), lambda none: estimate(none, none, 2, f1)])
+FIGURES = [
+    lambda none: difference(none, none, none, 2, f1),
+    lambda none: accuracy_gain(none, none, none),
+    lambda none: estimate(none, none, 2, f1),
+]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
 def test_no_review_has_no_figure(figure):
     with pytest.raises(ValueError, match="got no review, expected at least one"):
         figure(np.zeros(0, dtype=int))

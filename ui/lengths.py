@@ -29,7 +29,7 @@ NOTES = (
     "Test reviews, on which no model was trained or chosen; hollow markers are one-sentence reviews, another data set. Words "
     "are counted in the text as typed, before it is cut to what a model reads. Intervals are at 95%: Wilson's for an accuracy, "
     "by the bootstrap for an F1. Models that read the same reviews are compared review by review in each range (McNemar's "
-    "exact test, Holm's correction over all ranges; intervals by a paired bootstrap, uncorrected), and there a hollow marker "
+    "exact test, Holm's correction over all ranges; Tango's score interval, uncorrected), and there a hollow marker "
     "is a difference that may be chance. The longest reviews and the shortest are different ones: their accuracies are "
     "compared by Pearson's test, with Holm's correction over the models, and Newcombe's interval. The calibration error is the "
     "mean distance between confidence and accuracy over ten bins of confidence of equal width; the bar beside it shows how "

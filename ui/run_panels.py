@@ -176,9 +176,9 @@ def _notes(chosen: Sequence[Run]) -> list[str]:
     notes = [
         "Accuracies are of the stored weights, with Wilson's 95% interval and the number of reviews; differences in points and "
         "ratios are to the baseline. Whether a run is better is decided on the reviews that it alone or the baseline alone "
-        "gets right (McNemar's exact test, Holm's correction where several are compared); the 95% interval is a paired "
-        "bootstrap over the same reviews, uncorrected. Memory is the most that the process held while it trained and was "
-        "measured."
+        "gets right (McNemar's exact test, Holm's correction where several are compared); the 95% interval of "
+        "accuracy is Tango's score interval, that of F1 a paired bootstrap over the same reviews, both uncorrected. Memory is "
+        "the most that the process held while it trained and was measured."
     ]
     machines = compare.machines(chosen)
     return [*notes, machines] if machines else notes

@@ -120,7 +120,7 @@ def differences(base: Predictions, variant: Predictions, edges: Sequence[int] = 
 
 
 def _difference(base: Predictions, variant: Predictions) -> Difference:
-    return statistics.accuracy_gain(base.labels, base.answers, variant.answers, base.n_classes)
+    return statistics.accuracy_gain(base.labels, base.answers, variant.answers)
 
 
 def holm(found: Sequence[Sequence[Difference | None]]) -> list[list[Difference | None]]:

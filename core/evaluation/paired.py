@@ -19,8 +19,8 @@ class Paired:
 def compare(base: Predictions, variant: Predictions) -> Paired:
     """Holds two models against each other. ValueError for what `predictions.aligned` refuses."""
     variant = aligned(base, variant)
-    answers = (base.labels, base.answers, variant.answers, base.n_classes)
+    answers = (base.labels, base.answers, variant.answers)
     return Paired(
         accuracy=statistics.accuracy_gain(*answers),
-        f1=statistics.difference(*answers, statistics.f1),
+        f1=statistics.difference(*answers, base.n_classes, statistics.f1),
     )

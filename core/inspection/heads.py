@@ -54,7 +54,7 @@ class Importance:
     def differences(self) -> list[Difference]:
         """How much better the model is without each head, layer by layer: McNemar's p, by Holm for all heads together."""
         rows = self.answers_without.reshape(-1, self.n)
-        found = [statistics.accuracy_gain(self.labels, self.answers, row, self.n_classes) for row in rows]
+        found = [statistics.accuracy_gain(self.labels, self.answers, row) for row in rows]
         corrected = statistics.holm([one.p for one in found])
         return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
