@@ -14,8 +14,8 @@ from core.figures.evidence import erasure_curves, evidence_heatmap, largest_shar
 from core.figures.labels import shorten, visible
 from core.inspection.summary import agreement, rests_on
 from core.records import Evidence, Faithfulness, Reading
-from ui import export, loaders, markdown, panels
-from ui.loaders import FIRST_EVIDENCE
+from ui import explanations, export, loaders, markdown, panels
+from ui.explanations import FIRST_EVIDENCE
 from ui.review_text import Unit, as_html
 
 CUT_HELP = "Words that are taken away are masked. Cut out, the review gets shorter, as if they had never been typed."
@@ -27,14 +27,14 @@ WORTH = (
 
 def found(name: str, text: str) -> Evidence:
     """Evidence by every method; while that is looked for, the first of it is on the page."""
-    if loaders.has_evidence(name, text):
-        return loaders.evidence(name, text)
+    if explanations.has_evidence(name, text):
+        return explanations.evidence(name, text)
     place = st.empty()
     with place.container():
-        first = loaders.first_evidence(name, text)
+        first = explanations.first_evidence(name, text)
         st.markdown(f"**{markdown.literal(rests_on(first))}.**")
         _coloured(first, FIRST_EVIDENCE)
-    everything = loaders.evidence(name, text)
+    everything = explanations.evidence(name, text)
     place.empty()
     return everything
 
@@ -105,7 +105,7 @@ def trust(model: Opened, reading: Reading, found: Evidence) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         asked = st.button("Test the evidence", key=f"evidence_test_{model.name}", icon=":material/science:")
         remove = st.toggle("Cut words out", key=f"evidence_remove_{model.name}", bind="query-params", help=CUT_HELP)
-    curves = loaders.faithfulness(model.name, found.text, remove=remove, ask=asked)
+    curves = explanations.faithfulness(model.name, found.text, remove=remove, ask=asked)
     if curves is None:
         st.caption("Takes words away in the order of each method and in 8 random ones, and sees when the answer falls.")
         return

@@ -15,7 +15,7 @@ from core.figures.heads import accuracy_without, scatter
 from core.figures.labels import token_labels
 from core.records import Estimate, Head, Reading
 from core.statistics import Difference, share, verdict
-from ui import compare, controls, export, loaders, markdown, panels
+from ui import compare, controls, explanations, export, loaders, markdown, panels
 from ui.view import head_name
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ NOTES = (
 )
 
 SAMPLE_NOTES = (
-    "Each head was switched off alone. Intervals of accuracies are Wilson's, 95 %; p is McNemar's on the same reviews, by Holm "
+    "Each head was switched off alone. Intervals of accuracies are Wilson's, 95%; p is McNemar's on the same reviews, by Holm "
     "for all heads together. Answers move: mean distance of log-odds."
 )
 
@@ -193,7 +193,7 @@ def sample(name: str, how: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n = st.select_slider("Test reviews", SAMPLES, 200, key="heads_n", bind="query-params", width=260)
         wanted = st.button("Ask them", key="heads_ask", icon=":material/play_arrow:")
-    found = loaders.importance(name, n, how, ask=wanted)
+    found = explanations.importance(name, n, how, ask=wanted)
     if found is None:
         return
     differences = found.differences()

@@ -8,18 +8,18 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core import curves as curves_of
 from core import runs as runs_on_disk
 from core.artifact import Opened, model_folders, models_root, open_reader
-from core.catalog import EVIDENCE, SOURCES
+from core.catalog import SOURCES
 from core.config import Architecture, DataConfig, RunConfig
 from core.curves import Curve
 from core.data import checks, preparation, uploads
@@ -34,36 +34,26 @@ from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
 from core.evaluation.predictions import Predictions
 from core.hub import PREFIX, local_folder
-from core.records import Evidence, Faithfulness, Head, LengthRange, Reading
+from core.records import Head, LengthRange, Reading
 from core.runs import Run
 from core.statistics import Difference
 from ui import examples as examples_by_rule
 
 if TYPE_CHECKING:
-    from core.inspection.checklist import Checked
-    from core.inspection.deletions import Deletions
-    from core.inspection.edits import Weighed
-    from core.inspection.heads import How, Importance
-    from core.inspection.neighbours import Space
+    from core.inspection.heads import How
     from core.training.estimate import Estimate, Sample
 
 ANSWERED_AT_ONCE = 64
 """Reviews between two moments at which a person may stop."""
-FIRST_EVIDENCE = "occlusion"
-"""Shown while the rest is looked for: it is of the answer itself, and every model has it."""
 MOST_ANSWERS = 50_000
 """Kept for a session: at least what two models answer for the largest table of a page."""
 MOST_FOREIGN = 8
 """Models from elsewhere that a session offers."""
-MOST_KEPT = 16
-"""Of each kind of evidence, kept for a session."""
-MOST_SPACES = 2
-"""Models whose reviews are kept as vectors, for all viewers: each takes 256 MiB at most, a shipped one 22 MB."""
 SHIPPED = ("imdb-encoder", "imdb-bilstm")
 """Models to show first, if they are there."""
 
-T = TypeVar("T")
-_opening = threading.Lock()
+importing = threading.Lock()
+"""Held while torch and transformers are imported, which two threads must not at once."""
 
 
 def model_names() -> list[str]:
@@ -159,199 +149,20 @@ def reading_without(name: str, text: str, off: tuple[tuple[int, int], ...], how:
     return _read_without(folder, _changed(folder), text, off, how)
 
 
-def importance(name: str, n: int, how: How, *, ask: bool) -> Importance | None:
-    """What each head does for `n` test reviews, spread evenly; where this session has not asked before, None unless `ask`.
-
-    ValueError if the reviews cannot be found, and for a network without heads.
-    """
-    return _kept("importance", (*_model_key(name), n, how), lambda: _importance(name, n, how), ask=ask)
+def model_key(name: str) -> tuple[str, int]:
+    """The folder of the model of that name, and when it was last written to; ValueError if there is none."""
+    folder = _folder(name)
+    return folder, _changed(folder)
 
 
-def _importance(name: str, n: int, how: How) -> Importance:
-    opened, test = model(name), splits(name).test
-    from core.inspection.heads import importance
-
-    sample = test.spread(n)
-    n_passes, done = 1 + opened.network.config.num_hidden_layers * opened.network.config.num_attention_heads, 0
-    bar = st.progress(0.0, f"Asking {len(sample):,} reviews, once with all heads and once without each…")
-
-    def heard(n: int) -> None:
-        nonlocal done
-        done += n
-        bar.progress(done / (n_passes * len(sample)))
-
-    try:
-        return importance(opened, sample.texts, sample.labels, how, heard)
-    finally:
-        bar.empty()
-
-
-def evidence(name: str, text: str) -> Evidence:
-    """What that model's answer for `text` rests on, by every method that applies to it; ValueError as from `reading`."""
-    return _asked("evidence", (*_model_key(name), _digest(text)), lambda: _evidence(name, text))
-
-
-def has_evidence(name: str, text: str) -> bool:
-    """Whether this session has it already."""
-    return (*_model_key(name), _digest(text)) in st.session_state.get("kept_evidence", {})
-
-
-def first_evidence(name: str, text: str) -> Evidence:
-    """The same by `FIRST_EVIDENCE` alone, which is there sooner."""
-    return _asked("first_evidence", (*_model_key(name), _digest(text)), lambda: _first_evidence(name, text))
-
-
-def _first_evidence(name: str, text: str) -> Evidence:
-    opened = model(name)
-    with _opening:
-        from core.inspection.evidence import evidence
-    with st.spinner(f"Looking for evidence: {EVIDENCE[FIRST_EVIDENCE].title.lower()} first…"):
-        return evidence(opened, text, [FIRST_EVIDENCE])
-
-
-def _evidence(name: str, text: str) -> Evidence:
-    opened, first = model(name), first_evidence(name, text)
-    from core.inspection.evidence import applicable, evidence
-
-    methods, done = applicable(opened), 1
-    bar = st.progress(0.0)
-
-    def heard(method: str) -> None:
-        nonlocal done
-        done += 1
-        bar.progress(done / len(methods), f"{EVIDENCE[method].title} is there: {done} of {len(methods)} methods")
-
-    try:
-        others = evidence(opened, text, [method for method in methods if method != FIRST_EVIDENCE], heard)
-    finally:
-        bar.empty()
-    found = first.found | others.found
-    return replace(others, found={method: found[method] for method in methods})
-
-
-def faithfulness(name: str, text: str, *, remove: bool, ask: bool) -> Faithfulness | None:
-    """Whether that evidence tells what the answer rests on; where this session has not asked before, None unless `ask`."""
-    key = (*_model_key(name), _digest(text), remove)
-    return _kept("faithfulness", key, lambda: _faithfulness(name, text, remove), ask=ask)
-
-
-def _faithfulness(name: str, text: str, remove: bool) -> Faithfulness:
-    from core.inspection.faithfulness import faithfulness
-
-    with st.spinner("Taking words away, in the order of each method and in random ones…"):
-        return faithfulness(model(name), evidence(name, text), remove=remove)
-
-
-def weighed(name: str, text: str, label: str | None = None) -> Weighed:
-    """What each word of `text` speaks for a class in that model, by default the predicted one; ValueError as from `reading`,
-    and if the model does not know the class."""
-
-    def make() -> Weighed:
-        opened = model(name)
-        with st.spinner("Hiding each word in turn…"):
-            from core.inspection.occlusion import weighed
-
-            return weighed(opened, text, label)
-
-    return _asked("weighed", (*_model_key(name), _digest(text), label), make)
-
-
-def deletions(name: str, text: str, *, remove: bool) -> Deletions:
-    """The least words without which that model's answer for `text` is another; ValueError as from `reading`."""
-
-    def make() -> Deletions:
-        opened = model(name)
-        with st.spinner("Taking words away until the answer turns…"):
-            from core.inspection.deletions import least_deletions
-            from core.inspection.subject import subject
-
-            return least_deletions(subject(opened, text), remove=remove)
-
-    return _asked("deletions", (*_model_key(name), _digest(text), remove), make)
-
-
-def checked(name: str, text: str) -> list[Checked]:
-    """What that model answers for `text` with small changes; ValueError as from `reading`."""
-
-    def make() -> list[Checked]:
-        opened = model(name)
-        with st.spinner("Asking for the changed reviews…"):
-            from core.inspection.checklist import check
-
-            return check(opened, text)
-
-    return _asked("checked", (*_model_key(name), _digest(text)), make)
-
-
-def space(name: str, most: int | None, *, ask: bool) -> Space | None:
-    """Where that model sees the reviews of its training, all or `most` of them; where no session has asked, None unless `ask`.
-
-    The vectors of `MOST_SPACES` models are kept. ValueError for a model without, and if the reviews cannot be found.
-    """
-    opened = model(name)
-    from core.inspection.neighbours import why_not
-
-    if (reason := why_not(opened)) is not None:
-        raise ValueError(reason)
-    return _made(_spaces(), MOST_SPACES, (*_model_key(name), most), lambda: _space(name, most), ask=ask)
-
-
-def _space(name: str, most: int | None) -> Space:
-    from core.inspection.neighbours import space
-
-    trained_on = splits(name)
-    done, bar = 0, st.progress(0.0, "Tokenising reviews of the training…")
-
-    def heard(n: int, total: int) -> None:
-        nonlocal done
-        done += n
-        bar.progress(done / total, f"Read {done:,} of {total:,} reviews of the training")
-
-    try:
-        return space(model(name), trained_on, most, heard)
-    finally:
-        bar.empty()
-
-
-@st.cache_resource(show_spinner=False)
-def _spaces() -> dict[tuple[Hashable, ...], Space]:
-    return {}
-
-
-def _kept(kind: str, key: tuple[Hashable, ...], make: Callable[[], T], *, ask: bool) -> T | None:
-    """What this session has made before under `key`, or makes now if it is to `ask`; the oldest ones go."""
-    return _made(st.session_state.setdefault(f"kept_{kind}", {}), MOST_KEPT, key, make, ask=ask)
-
-
-def _asked(kind: str, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-    """The same, made now where it has not been."""
-    found = _kept(kind, key, make, ask=True)
-    assert found is not None
-    return found
-
-
-def _made(
-    known: dict[tuple[Hashable, ...], T], most: int, key: tuple[Hashable, ...], make: Callable[[], T], *, ask: bool
-) -> T | None:
-    """What is `known` under `key`, or is made now if it is to `ask`; of more than `most` the oldest go."""
-    if ask and key not in known:
-        known[key] = make()
-        while len(known) > most:
-            known.pop(next(iter(known)), None)  # which another session may have done meanwhile
-    return known.get(key)
+def digest(text: str) -> bytes:
+    """By which a text is known again."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def weights_hash(name: str) -> str:
     """By which a model is known again, however it is called."""
-    return _weights_hash(*_model_key(name))
-
-
-def weights(name: str, text: str) -> Evidence:
-    """What each word of `text` adds to the answer of the linear model of that name."""
-    opened = model(name)
-    from core.inspection.evidence import evidence
-
-    return evidence(opened, text, ["weights"])
+    return _weights_hash(*model_key(name))
 
 
 def predictions(name: str, of: str = "test") -> Predictions:
@@ -359,7 +170,7 @@ def predictions(name: str, of: str = "test") -> Predictions:
 
     ValueError where the first is missing or damaged, and for what `evaluation.elsewhere` refuses.
     """
-    return _predictions(*_model_key(name), of)
+    return _predictions(*model_key(name), of)
 
 
 def test_answers(run: Run) -> Predictions:
@@ -389,22 +200,22 @@ def texts(name: str, of: str) -> dict[str, str]:
 
 def side_checks(name: str) -> dict[str, SideCheck]:
     """How the sides are made up that a model was trained and measured on; ValueError if they cannot be found."""
-    return _side_checks(*_model_key(name), splits(name))
+    return _side_checks(*model_key(name), splits(name))
 
 
 def unknown_words(name: str, side: str) -> float:
     """Share of the words of a side that a model cannot spell; ValueError as above, and if it cannot be opened."""
-    return _unknown_words(*_model_key(name), side, splits(name))
+    return _unknown_words(*model_key(name), side, splits(name))
 
 
 def ranges(name: str, of: str, edges: tuple[int, ...]) -> list[LengthRange]:
     """How good that model is in each range of lengths; ValueError as from `predictions`."""
-    return _ranges(*_model_key(name), of, edges)
+    return _ranges(*model_key(name), of, edges)
 
 
 def differences(base: str, variant: str, of: str, edges: tuple[int, ...]) -> list[Difference | None]:
     """How much more accurate a model is than another in each range; ValueError if they are not to be compared."""
-    return _differences(_model_key(base), _model_key(variant), of, edges)
+    return _differences(model_key(base), model_key(variant), of, edges)
 
 
 def paired(base: Run, variant: Run) -> Paired:
@@ -445,8 +256,8 @@ def mean_length(config: RunConfig) -> float:
 
 def unanswered(name: str, texts: Sequence[str | None]) -> list[str]:
     """The different ones of `texts` that this session has no answer of that model for; ValueError if there is no model."""
-    model_key, kept = _model_key(name), _answers()
-    return [text for text in dict.fromkeys(texts) if text is not None and (*model_key, _digest(text)) not in kept]
+    key, kept = model_key(name), _answers()
+    return [text for text in dict.fromkeys(texts) if text is not None and (*key, digest(text)) not in kept]
 
 
 def ask(name: str, texts: Sequence[str]) -> Iterator[int]:
@@ -455,11 +266,11 @@ def ask(name: str, texts: Sequence[str]) -> Iterator[int]:
     Answers are kept for the session as they come: what was stopped goes on from where it was. The oldest ones go when
     there are more than `MOST_ANSWERS`. ValueError if the model cannot be opened.
     """
-    model_key, kept, opened = _model_key(name), _answers(), model(name)
+    key, kept, opened = model_key(name), _answers(), model(name)
     for start in range(0, len(texts), ANSWERED_AT_ONCE):
         chunk = texts[start : start + ANSWERED_AT_ONCE]
         for text, found in zip(chunk, answer(opened, chunk), strict=True):
-            kept[*model_key, _digest(text)] = found
+            kept[*key, digest(text)] = found
         while len(kept) > MOST_ANSWERS:
             del kept[next(iter(kept))]
         yield len(chunk)
@@ -467,22 +278,13 @@ def ask(name: str, texts: Sequence[str]) -> Iterator[int]:
 
 def scored(name: str, texts: Sequence[str | None]) -> Scored:
     """What that model answered for each of `texts`, of which none may be `unanswered`; None where there is no text."""
-    model_key, kept = _model_key(name), _answers()
-    answers = [None if text is None else kept[*model_key, _digest(text)] for text in texts]
+    key, kept = model_key(name), _answers()
+    answers = [None if text is None else kept[*key, digest(text)] for text in texts]
     return Scored(model=model_title(name), label_names=model(name).label_names, answers=answers)
-
-
-def _model_key(name: str) -> tuple[str, int]:
-    folder = _folder(name)
-    return folder, _changed(folder)
 
 
 def _answers() -> dict[tuple[str, int, bytes], Answer]:
     return st.session_state.setdefault("answers", {})
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def _folder(name: str) -> str:
@@ -496,7 +298,7 @@ def _folder(name: str) -> str:
 
 @st.cache_data(max_entries=32, ttl=3600, show_spinner="Looking for the model…")
 def _foreign_folder(name: str) -> str:
-    with _opening:
+    with importing:
         return str(local_folder(Path(name)))
 
 
@@ -514,14 +316,14 @@ def _curves(_run: Run, events: str, size: int) -> dict[str, Curve]:
 
 @st.cache_data(max_entries=32, show_spinner="Trying a layer of this network…")
 def _estimate(config: RunConfig) -> Estimate:
-    with _opening:
+    with importing:
         from core.training.estimate import estimate
     return estimate(config, _sample(config.reviews, config.training.seed, config.model.vocab_size))
 
 
 @st.cache_data(max_entries=32, show_spinner="Counting the tokens of some reviews…")
 def _mean_length(data: DataConfig, seed: int, model: Architecture) -> float:
-    with _opening:
+    with importing:
         from core.data.batches import Cut
     cut, tokens = Cut.of(model), _sample(data, seed, model.vocab_size).tokens
     return sum(len(cut.kept(n)) + len(cut.prefix) for n in tokens.tolist()) / len(tokens)
@@ -538,7 +340,7 @@ def _sample(data: DataConfig, seed: int, vocab_size: int) -> Sample:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _open(folder: str, changed: int) -> Opened:
-    with _opening:  # two threads must not import torch and transformers at once
+    with importing:
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # which would write to the server's log at each model
@@ -615,7 +417,7 @@ def _stored(folder: str, changed: int, side: str) -> Predictions:
 
 @st.cache_resource(max_entries=8, show_spinner="Asking a model about another data set…")
 def _elsewhere(folder: str, changed: int, source: str) -> Predictions:
-    with _opening:
+    with importing:
         from core.evaluation.elsewhere import elsewhere
     return elsewhere(_open(folder, changed), source)
 

@@ -13,7 +13,7 @@ from core.artifact import Model, Opened
 from core.figures.labels import count, percent, shorten, visible
 from core.records import Prediction, Reading
 from core.words import count_words, words_read
-from ui import clickable, loaders, markdown
+from ui import clickable, explanations, loaders, markdown
 from ui.review_text import Unit, pieces, units
 from ui.view import EVERY_WORD, View, word_key
 
@@ -123,7 +123,7 @@ def added(model: Model, reading: Reading) -> None:
         f"A linear model attends to nothing: each run of up to {model.architecture.longest_run} neighbouring tokens has a "
         f"weight, and the sum of what these add, wherever they stand, makes the {whole} of {label}."
     )
-    found = loaders.weights(model.name, reading.text)
+    found = explanations.weights(model.name, reading.text)
     top = sorted(zip(found.words, found.found["weights"].values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
     table = pd.DataFrame({
         "word": [visible(reading.text[slice(*word.span)]) for word, _ in top],

@@ -13,7 +13,7 @@ from core.data.splits import text_hash
 from core.figures.labels import percent, shorten
 from core.inspection import rewrites
 from core.inspection.edits import Weighed, contrast
-from ui import compare, controls, export, loaders, markdown, panels
+from ui import compare, controls, explanations, export, loaders, markdown, panels
 from ui import contrast as two
 from ui.evidence import CUT_HELP
 from ui.review_text import as_html
@@ -50,8 +50,8 @@ NEAREST = (
 def other_words(name: str, review: str) -> None:
     """The review beside a changed one, which a person types, or beside another review."""
     changed = _edited(review)
-    first = loaders.weighed(name, review)
-    both = contrast(first, loaders.weighed(name, changed, first.label))
+    first = explanations.weighed(name, review)
+    both = contrast(first, explanations.weighed(name, changed, first.label))
     two.show(both, (name, name), ("as typed", "changed"), key="whatif_words")
 
 
@@ -72,7 +72,7 @@ def _copy(review: str) -> None:
 def fewer_words(name: str, review: str) -> None:
     """The least words without which the answer is another."""
     remove = st.toggle("Cut words out", True, key="whatif_cut", bind="query-params", help=CUT_HELP)
-    whole, found = loaders.weighed(name, review), loaders.deletions(name, review, remove=remove)
+    whole, found = explanations.weighed(name, review), explanations.deletions(name, review, remove=remove)
     panels.answer(loaders.model(name), loaders.reading(name, review, windows=False))
     said = without(whole, found)
     st.markdown(markdown.literal(said))
@@ -120,7 +120,7 @@ def steps(whole: Weighed, found: Deletions) -> pd.DataFrame:
 
 def checks(name: str, review: str) -> None:
     """Small changes by rule, and whether the answer moves where it should and nowhere else."""
-    found = loaders.checked(name, review)
+    found = explanations.checked(name, review)
     if not found:
         st.info(
             "No rule applies: the review has none of the auxiliaries and first names below. The rules are for English alone."
@@ -179,8 +179,8 @@ def other_model(name: str, review: str) -> None:
     """The same review through another model."""
     titles = loaders.reader_titles()
     other = controls.one("Beside it", {id: titles[id] for id in sorted(titles, key=lambda id: id == name)}, "whatif_other")
-    first = loaders.weighed(name, review)
-    both = contrast(first, loaders.weighed(other, review, first.label))
+    first = explanations.weighed(name, review)
+    both = contrast(first, explanations.weighed(other, review, first.label))
     called = (titles[name], f"{titles[name]} again" if other == name else titles[other])
     two.show(both, (name, other), called, key="whatif_models")
 
@@ -190,7 +190,7 @@ def similar_reviews(name: str, review: str) -> None:
     with st.container(horizontal=True):
         some = st.button(f"Look among {SAMPLE:,}", key="whatif_some", icon=":material/search:")
         every = st.button("Look among all", key="whatif_every", icon=":material/manage_search:")
-    among = loaders.space(name, None, ask=every) or loaders.space(name, SAMPLE, ask=some)
+    among = explanations.space(name, None, ask=every) or explanations.space(name, SAMPLE, ask=some)
     if among is None:
         st.caption(
             f"Reads reviews that the model was trained on, none of its test: {SAMPLE:,} take seconds, all of IMDB's a minute."
