@@ -3,7 +3,6 @@
 The same cases as `tests/attention/test_proof.py`; what a backend offers is read from the catalogue.
 """
 
-import re
 import warnings
 from unittest.mock import patch
 
@@ -83,13 +82,6 @@ def table(found: Recorded) -> str:
         proved = f"{n} combinations, {where}" if n else "nowhere: no GPU was at hand"
         rows.append(f"| `{name}` | {', '.join(backend.dtypes)} | {lacks or '-'} | {' | '.join(shown)} | {proved} |")
     return "\n".join([HEAD, *rows])
-
-
-def between_markers(text: str) -> str:
-    """The table that a README holds."""
-    start, end = map(re.escape, MARKERS)
-    (found,) = re.findall(f"{start}\n(.*?)\n{end}", text, re.DOTALL)
-    return found
 
 
 def with_table(text: str, table: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from core.__main__ import main
 from core.artifact import ROOT
 from core.config import DataConfig, RunConfig
-from core.data.table import read_table
+from core.data.table import open_as_named
 from core.events import Cancelled
 from core.jobs import Ended
 from core.presets import PRESETS, flags, preset
@@ -117,7 +117,7 @@ def test_what_was_assumed_of_a_table_is_said_beside_the_answer(capsys, models, t
 def test_a_labelled_table_may_be_of_another_format(capsys, models, table, tmp_path, suffix):
     out = tmp_path / f"out{suffix}"
     answer(capsys, "predict", "--model", models / "one-head", "--file", table, "--out", out, "--json")
-    assert read_table(out)["text"].tolist() == pd.read_csv(table)["text"].tolist()
+    assert open_as_named(out).frame["text"].tolist() == pd.read_csv(table)["text"].tolist()
 
 
 def test_evaluate_measures_a_table(capsys, models, table):

@@ -89,11 +89,6 @@ def open_as_named(path: Path) -> Table:
     return Table(name=path.name, frame=frame, assumed=tuple(assumed))
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The rows of `open_as_named`."""
-    return open_as_named(path).frame
-
-
 def _content(path: Path) -> bytes:
     _refuse_suffix(str(path))
     try:

@@ -2,7 +2,7 @@
 
 import math
 
-from benchmarks.proof import FIGURES, MARKERS, README, between_markers, combinations, largest_errors, table, with_table
+from benchmarks.proof import FIGURES, MARKERS, README, combinations, largest_errors, table, with_table
 from core.catalog import BACKENDS
 from core.recorded import read_file
 from tests.attention.proof import TOLERANCE, offered
@@ -11,13 +11,13 @@ FOUND = read_file(FIGURES)
 
 
 def test_the_table_is_that_of_the_figures():
-    assert between_markers(README.read_text(encoding="utf-8")) == table(FOUND)
+    text = README.read_text(encoding="utf-8")
+    assert with_table(text, table(FOUND)) == text
 
 
 def test_a_new_table_is_put_between_its_markers_and_nowhere_else():
     text = "\n".join(["Really?", MARKERS[0], "?", MARKERS[1], "Yes?"])
     assert with_table(text, "| a |") == "\n".join(["Really?", MARKERS[0], "| a |", MARKERS[1], "Yes?"])
-    assert between_markers(with_table(text, "| a |")) == "| a |"
 
 
 def test_what_was_proved_is_what_is_offered():

@@ -46,7 +46,7 @@ def test_a_csv_keeps_every_text_as_typed(csv, start, newline):
         "None,0",
         "007,1",
     ]
-    reviews = labelled(table.read_table(csv(start + newline.join(rows) + newline * 2)))
+    reviews = labelled(table.open_as_named(csv(start + newline.join(rows) + newline * 2)).frame)
     assert reviews.texts == ['said "no", left', "NA", "3.50", "two\nlines", "这部电影太棒了 🤗", "None", "007"]
     assert reviews.labels == [0, 1, 0, 1, 1, 0, 1]
 
@@ -55,7 +55,7 @@ def test_parquet_gives_what_csv_gives(csv, tmp_path):
     frame = pd.DataFrame({"label": [0, 1, 1], "text": ["dull", "grand,\n", "fine"]}, index=[5, 3, 9])
     frame.to_parquet(tmp_path / "reviews.parquet")
     frame.to_csv(tmp_path / "reviews.csv", index=False)
-    ours = [labelled(table.read_table(tmp_path / name)) for name in ("reviews.parquet", "reviews.csv")]
+    ours = [labelled(table.open_as_named(tmp_path / name).frame) for name in ("reviews.parquet", "reviews.csv")]
     assert ours[0] == ours[1]
     assert ours[0].texts == ["dull", "grand,\n", "fine"]
 
@@ -219,7 +219,7 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path, name, sentence):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
     (tmp_path / "empty.parquet").touch()
     with pytest.raises(ValueError, match=sentence):
-        table.read_table(tmp_path / name)
+        table.open_as_named(tmp_path / name)
 
 
 def test_a_missing_column_names_those_found():
@@ -229,7 +229,7 @@ def test_a_missing_column_names_those_found():
 
 
 def test_equal_column_names_are_refused(csv):
-    frame = table.read_table(csv("text,text,label\na,b,1\n"))
+    frame = table.open_as_named(csv("text,text,label\na,b,1\n")).frame
     with pytest.raises(ValueError, match="column 'text': 2 columns have this name"):
         table.texts_of(frame, "text")
     assert table.texts_of(frame, "label") == ([1], ["1"])
@@ -257,7 +257,7 @@ def test_rows_are_named_by_their_place_in_the_file():
 
 @pytest.mark.parametrize("content", ["text\na\n\nb\n", "label,text\n1,a\n0\n1,b\n", "label,text\n1,a\n\n1,b\n"])
 def test_a_gap_in_a_csv_is_a_row_without_text(csv, content):
-    assert table.texts_of(table.read_table(csv(content)), "text") == ([1, 3], ["a", "b"])
+    assert table.texts_of(table.open_as_named(csv(content)).frame, "text") == ([1, 3], ["a", "b"])
 
 
 @pytest.mark.parametrize("cell", [3, [1, 2], b"bytes"])

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.data.table import read_table
+from core.data.table import open_as_named
 from core.evaluation import table
 from core.evaluation.metrics import metrics
 from core.evaluation.table import evaluate, label_table
@@ -101,7 +101,7 @@ def test_a_table_gets_what_each_review_alone_is_answered(model, tmp_path, suffix
     expected = {"n": 6, "without_text": 0, "out": str(out), "columns": ["label", "probability"]}
     expected["assumed"] = [] if suffix == ".parquet" else list(CSV_NOTES)
     assert json.loads(json.dumps(summary)) == expected
-    found = read_table(out)
+    found = open_as_named(out).frame
     assert list(found.columns) == ["text", "id", "label", "probability"]
     assert (found["text"].tolist(), found["id"].tolist()) == (REVIEWS, list("abcdef"))
     answers = [read(model, text, windows=windows).prediction for text in REVIEWS]
@@ -116,7 +116,7 @@ def test_rows_without_text_keep_their_place_and_get_no_label(opened, tmp_path, s
     texts = ["", REVIEWS[0], " \t", "\u200b", REVIEWS[1]]
     path = write(pd.DataFrame({"text": texts, "id": list("abcde")}), tmp_path / f"reviews{suffix}")
     summary = label_table(opened("one-head"), path, None, "text", False, silent)
-    found = read_table(Path(summary["out"]))
+    found = open_as_named(Path(summary["out"])).frame
     assert (summary["n"], summary["without_text"], found["text"].tolist()) == (2, 3, texts)
     answers = [read(opened("one-head"), text).prediction.label for text in REVIEWS[:2]]
     labels = [label if isinstance(label, str) and label else None for label in found["label"]]
@@ -143,7 +143,7 @@ def test_columns_that_were_there_are_kept(opened, tmp_path, taken, ours):
     frame = pd.DataFrame({"text": ["good", "bad"]} | {name: ["mine", "=mine"] for name in taken})
     path = write(frame, tmp_path / "reviews.csv")
     assert label_table(opened("one-head"), path, None, "text", False, silent)["columns"] == ours
-    found = read_table(tmp_path / "reviews.labelled.csv")
+    found = open_as_named(tmp_path / "reviews.labelled.csv").frame
     assert list(found.columns) == ["text", *taken, *ours]
     pd.testing.assert_frame_equal(found[["text", *taken]], frame)
 
@@ -181,7 +181,7 @@ def test_every_cell_comes_back_as_typed(opened, tmp_path, before, after):
     else:
         frame.to_parquet(path)
     label_table(opened("one-head"), path, tmp_path / f"out{after}", "text", False, silent)
-    found = read_table(tmp_path / f"out{after}")
+    found = open_as_named(tmp_path / f"out{after}").frame
     assert (found["text"].tolist(), found["note"].tolist()) == (frame["text"].tolist(), CELLS)
 
 
@@ -190,7 +190,7 @@ def test_a_named_index_is_kept(opened, tmp_path, suffix):
     frame = pd.DataFrame({"text": ["good", "bad"]}, index=pd.Index([7, 3], name="id"))
     frame.to_parquet(tmp_path / "reviews.parquet")
     label_table(opened("one-head"), tmp_path / "reviews.parquet", tmp_path / f"out{suffix}", "text", False, silent)
-    assert read_table(tmp_path / f"out{suffix}").reset_index()["id"].astype(int).tolist() == [7, 3]
+    assert open_as_named(tmp_path / f"out{suffix}").frame.reset_index()["id"].astype(int).tolist() == [7, 3]
 
 
 @pytest.mark.parametrize(
@@ -243,5 +243,5 @@ def test_a_label_is_no_formula_where_a_spreadsheet_would_calculate_it(opened, tm
     model.network.config.id2label = {0: "=good", 1: "=good "}
     path = write(pd.DataFrame({"text": ["good"], "note": ["=1+1"]}), tmp_path / "reviews.csv")
     label_table(model, path, tmp_path / f"out{suffix}", "text", False, silent)
-    found = read_table(tmp_path / f"out{suffix}")
+    found = open_as_named(tmp_path / f"out{suffix}").frame
     assert (found["label"][0].strip(), found["note"][0]) == (written, "=1+1")
