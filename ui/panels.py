@@ -191,7 +191,8 @@ def _legend(view: View, shaded: Sequence[Unit]) -> str:
     added = {token for token, span in zip(view.attention.tokens, view.attention.spans, strict=True) if span[0] == span[1]}
     if added and not view.looked_at:
         rest = float(view.shares.sum()) - sum(unit.share for unit in shaded)
-        parts.append(f"{markdown.literal(', '.join(sorted(added)))}, which nobody typed, receives {rest:.1%}.")
+        what = f"{markdown.literal(' and '.join(sorted(added)))}, which nobody typed,"
+        parts.append(f"{what} {'receives' if len(added) == 1 else 'receive'} {rest:.1%}.")
     if any(unit.unknown for unit in shaded):
         parts.append("Dotted: unknown to the model.")
     return " ".join(parts)

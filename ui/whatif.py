@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.data.splits import text_hash
-from core.figures.labels import percent, shorten
+from core.figures.labels import count, percent, shorten, visible
 from core.inspection import rewrites
 from core.inspection.edits import Weighed, contrast
 from ui import compare, controls, explanations, export, loaders, markdown, panels
@@ -78,7 +78,8 @@ def fewer_words(name: str, review: str) -> None:
     st.markdown(markdown.literal(said))
     limit = float(np.abs(whole.values).max(initial=0))
     st.html(two.as_html(whole, found.words, two.GONE, limit))
-    st.caption(f"{two.shades(whole.label, limit)} Struck through: those words.")
+    marks = "Struck through: those words." if found.flips else ""
+    st.caption(f"{two.shades(whole.label, limit)} {marks}")
     if not found.flips:
         return
     table = steps(whole, found)
@@ -92,27 +93,26 @@ def without(whole: Weighed, found: Deletions) -> str:
     """What is left of an answer without some words, and how they were looked for."""
     from core.inspection.deletions import MOST_CANDIDATES, MOST_DELETED
 
-    n_read = sum(word.read for word in whole.words)
-    n, answer = min(MOST_DELETED, MOST_CANDIDATES, n_read), f"{whole.label} ({percent(found.probabilities[0])})"
-    words = ", ".join(f"'{whole.typed[place]}'" for place in sorted(found.words))
-    said = f"The answer stays {answer}: no set of up to {n} words was found without which it is another."
+    n_read, answer = sum(word.read for word in whole.words), f"{whole.label} ({percent(found.probabilities[0])})"
+    n_tried = min(MOST_CANDIDATES, n_read)
+    most = min(MOST_DELETED, n_tried)
+    words = ", ".join(f"'{shorten(visible(whole.typed[place]))}'" for place in sorted(found.words))
+    said = f"The answer stays {answer}: no set of up to {count(most, 'word')} was found without which it is another."
     if found.flips:
-        said = (
-            f"Without {len(found.words)} of the {n_read} words and signs read, {words}, the answer turns from {answer} to "
-            f"{found.label}."
-        )
+        gone = "the one word read" if n_read == 1 else f"{len(found.words)} of the {n_read} words and signs read"
+        said = f"Without {gone}, {words}, the answer turns from {answer} to {found.label}."
         if len(found.words) > 1:
             said += f" With any of them back it is {whole.label} again; another set may be smaller."
-    return (
-        f"{said} Looked for among the {MOST_CANDIDATES} words that speak most for it, the strongest first, up to {n} at once."
-    )
+    among = f"the {n_tried} words that speak most for it" if n_tried < n_read else "all that was read"
+    return f"{said} Looked for among {among}, the strongest first, up to {most} at once."
 
 
 def steps(whole: Weighed, found: Deletions) -> pd.DataFrame:
     """A row for each word that goes, in order, and what the answer is without it and those above it."""
+    first, *others = (whole.typed[place] for place in found.words)
     return pd.DataFrame(
         {
-            "without": ["(the whole review)", *(whole.typed[place] for place in found.words)],
+            "without": ["(the whole review)", first, *(f"and {word}" for word in others)],
             f"{whole.label}, %": 100 * found.probabilities,
         }
     )
@@ -145,10 +145,13 @@ def judged(found: Sequence[Checked], most: int) -> list[str]:
         own = [one for one in found if one.rewrite.kind == kind and one.is_read]
         if own:
             right, turned = sum(one.is_expected for one in own), sum(one.flips for one in own)
-            said.append(f"By {kind}: {right} of {len(own)} {should}, as each should; {turned or 'none'} turn it.")
+            said.append(
+                f"By {kind}: {right} of {len(own)} {should}, as each should; {turned or 'none'} turn{'s' * (turned == 1)} it."
+            )
     unread = sum(not one.is_read for one in found)
-    said += [f"{unread} more are where the model does not read."] * bool(unread)
-    return [*said, *[f"At most {most} of each kind are tried."] * (len(found) >= most)]
+    said += [f"{unread} more {'is' if unread == 1 else 'are'} where the model does not read."] * bool(unread)
+    is_cut = any(sum(one.rewrite.kind == kind for one in found) >= most for kind in SHOULD)
+    return [*said, *[f"At most {most} of each kind are tried."] * is_cut]
 
 
 def outcomes(found: Sequence[Checked], review: str) -> pd.DataFrame:

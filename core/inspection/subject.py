@@ -77,7 +77,7 @@ def subject(model: Reader, text: str, label: str | None = None) -> Subject:
     """
     if label is not None and label not in model.label_names:
         raise ValueError(
-            f"{model.name} knows no class {label!r}, only {', '.join(model.label_names)}; choose models of the same"
+            f"{model.name} knows no class {label!r}, only {', '.join(model.label_names)}; choose models of the same classes"
         )
     reading, encoded = read(model, text), encode_typed(model, text)
     found, word_of = words(text, encoded.spans, reading.windows[0])

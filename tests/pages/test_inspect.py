@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import core.inspection.reading
+from tests import foreign_models
 from ui import examples, maps
 from ui.controls import IS_LOOKED_AT
 
@@ -316,6 +317,13 @@ def test_added_tokens_are_named_with_their_share(inspect):
     read(inspect, "good film", "cls")
     assert "\\[CLS\\], which nobody typed, receives" in captions(inspect)
     assert charts(inspect)[0]["data"][0]["x"][0] == "1 [CLS]"
+
+
+def test_two_added_tokens_receive_theirs_together(inspect, tmp_path):
+    folder = str(foreign_models.write(tmp_path) / "bert")
+    inspect.query_params["inspect_models"] = folder
+    inspect.text_area(key="inspect_review").set_value("good film").run()
+    assert "\\[CLS\\] and \\[SEP\\], which nobody typed, receive " in captions(inspect)
 
 
 def test_what_the_vocabulary_lacks_is_marked(inspect):

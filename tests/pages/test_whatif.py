@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ from streamlit.testing.v1 import AppTest
 from core.data.reviews import Reviews
 from core.data.splits import split
 from core.figures.colors import AGAINST, ink
+from core.inspection.checklist import Checked
 from core.inspection.deletions import Deletions
 from core.inspection.edits import Weighed
+from core.inspection.rewrites import Rewrite
 from core.records import Prediction, Word
 from tests import foreign_models
 from tests.pages.test_inspect import PROBES, Shown
@@ -160,7 +163,7 @@ def test_where_no_rule_applies_it_is_said(page):
 def test_a_change_that_is_not_read_is_no_verdict(page):
     tried(page, "not and names", "film " * 60 + "is good")
     assert page.dataframe[0].value["as it should"].tolist() == ["not read"]
-    assert "1 more are where the model does not read." in said(page)
+    assert "1 more is where the model does not read." in said(page)
 
 
 def test_similar_reviews_are_found_when_asked_and_stay(page, monkeypatch, tmp_path):
@@ -219,15 +222,38 @@ def test_what_turns_an_answer_is_named_in_the_order_of_the_text():
         "With any of them back it is up again; another set may be smaller."
     )
     table = whatif.steps(weighed(), found)
-    assert table["without"].tolist() == ["(the whole review)", "a", "a"]
+    assert table["without"].tolist() == ["(the whole review)", "a", "and a"]
     np.testing.assert_allclose(table["up, %"], [90, 60, 20])
+
+
+def test_one_word_is_the_least_there_can_be():
+    found = Deletions(words=(1,), probabilities=np.array([0.9, 0.2]), label="down", n_asked=9)
+    assert "to down. Looked for among" in whatif.without(weighed(), found)
 
 
 def test_what_turns_nothing_is_said_with_its_limit():
     found = Deletions(words=(), probabilities=np.array([0.9]), label="up", n_asked=9)
     said = whatif.without(weighed(), found)
     assert said.startswith("The answer stays up (90.0%): no set of up to 3 words was found")
-    assert said.endswith("Looked for among the 64 words that speak most for it, the strongest first, up to 3 at once.")
+    assert said.endswith("Looked for among all that was read, the strongest first, up to 3 at once.")
+
+
+def test_of_one_word_and_of_many_it_is_said_how_many_were_tried():
+    none = Deletions(words=(), probabilities=np.array([0.9]), label="up", n_asked=9)
+    one = replace(weighed(), words=weighed().words[:1], values=np.array([1.0]))
+    assert "no set of up to 1 word was found" in whatif.without(one, none)
+    gone = replace(none, words=(0,), probabilities=np.array([0.9, 0.2]), label="down")
+    assert whatif.without(one, gone).startswith("Without the one word read, 'a', the answer turns")
+    many = replace(weighed(), words=weighed().words[:1] * 65, values=np.ones(65))
+    assert "among the 64 words that speak most for it, the strongest first, up to 20 at once" in whatif.without(many, none)
+
+
+def test_only_where_a_kind_has_more_changes_than_are_tried_it_is_said():
+    answer = weighed().prediction
+    changes = [Rewrite(kind=kind, at=0, before="a", after="b", text="b") for kind in ("negation", "name")]
+    found = [Checked(rewrite=change, before=answer, after=answer, is_read=True) for change in changes]
+    assert "At most" not in " ".join(whatif.judged(found, 2))
+    assert whatif.judged(found, 1)[-1] == "At most 1 of each kind are tried."
 
 
 def test_colours_are_on_one_scale_and_words_that_were_not_read_are_marked_too():
