@@ -12,7 +12,7 @@ from core.figures.labels import percent, visible
 from core.inspection.edits import ABSENT, Contrast, Weighed
 from core.records import Span
 from ui import compare, export, loaders, markdown, panels
-from ui.review_text import Unit, drawn, pieces
+from ui.review_text import Unit, drawn, pieces, units_of_words
 
 NEW = "font-weight:600;text-decoration:underline 2px;text-underline-offset:4px"
 GONE = "text-decoration:line-through 2px"
@@ -100,8 +100,7 @@ def largest_difference(found: pd.DataFrame) -> str:
 def as_html(one: Weighed, marked: Sequence[int], look: str, limit: float) -> str:
     """The text with its words shaded by their worth, in full at `limit`; the `marked` ones, read or not, have a look beside."""
     worth = one.values / limit if limit else one.values
-    shaded = [Unit(span=word.span, share=float(share), unknown=word.unknown)
-              for word, share in zip(one.words, worth, strict=True) if word.read]  # fmt: skip
+    shaded = units_of_words(one.words, worth)
     unread = [Unit(span=span, share=0.0, unknown=False) for span in _unread(one, marked)]
     found = pieces(
         one.text, sorted([*shaded, *unread], key=lambda unit: unit.span), [unit.span for unit in shaded],

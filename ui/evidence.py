@@ -16,7 +16,7 @@ from core.inspection.summary import agreement, rests_on
 from core.records import Evidence, Faithfulness, Reading
 from ui import explanations, export, loaders, markdown, panels
 from ui.explanations import FIRST_EVIDENCE
-from ui.review_text import Unit, as_html
+from ui.review_text import as_html, units_of_words
 
 CUT_HELP = "Words that are taken away are masked. Cut out, the review gets shorter, as if they had never been typed."
 WORTH = (
@@ -51,14 +51,9 @@ def words(name: str, found: Evidence) -> None:
 
 
 def _coloured(found: Evidence, method: str) -> None:
-    st.html(as_html(found.text, _units(found, method), [word.span for word in found.words if word.read], of="evidence"))
+    shaded = units_of_words(found.words, found.found[method].shares)
+    st.html(as_html(found.text, shaded, [unit.span for unit in shaded], of="evidence"))
     st.caption(_legend(found, method))
-
-
-def _units(found: Evidence, method: str) -> list[Unit]:
-    shares = found.found[method].shares
-    return [Unit(span=word.span, share=float(share), unknown=word.unknown)
-            for word, share in zip(found.words, shares, strict=True) if word.read]  # fmt: skip
 
 
 def _legend(found: Evidence, method: str) -> str:
@@ -148,7 +143,5 @@ def _take_away(model: Opened, reading: Reading, found: Evidence, curves: Faithfu
             ("html", partial(report.as_html, model, reading, found, curves, ""), "text/html"),
             ("json", as_json, "application/json"),
         ):
-            st.download_button(
-                f"Report as {name.upper()}", make, f"attention-lab-evidence.{name}", mime, icon=":material/download:",
-                key=f"evidence_report_{name}_{model.name}", on_click="ignore",
-            )  # fmt: skip
+            file, key = f"attention-lab-evidence.{name}", f"evidence_report_{name}_{model.name}"
+            export.button(f"Report as {name.upper()}", make, file, mime, key)

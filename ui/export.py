@@ -1,6 +1,6 @@
 """What a page shows, to take away: its table as CSV and Markdown, and with its charts and sentences as one HTML file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -49,11 +49,14 @@ def downloads(found: Export, key: str, *, csv: bool = True) -> None:
     )  # fmt: skip
     with st.container(horizontal=True):
         for name, make, suffix, mime in formats[0 if csv else 1 :]:
-            # a click that drew the page anew would take another file away before it has been made
-            st.download_button(
-                f"Download {name}", partial(make, found, view), f"attention-lab-{key.replace('_', '-')}.{suffix}", mime,
-                key=f"{key}_{suffix}", icon=":material/download:", on_click="ignore",
-            )  # fmt: skip
+            file = f"attention-lab-{key.replace('_', '-')}.{suffix}"
+            button(f"Download {name}", partial(make, found, view), file, mime, f"{key}_{suffix}")
+
+
+def button(label: str, make: Callable[[], str | bytes], file: str, mime: str, key: str) -> None:
+    """Takes away what `make` makes, once it is pressed."""
+    # a click that drew the page anew would take another file away before it has been made
+    st.download_button(label, make, file, mime, key=key, icon=":material/download:", on_click="ignore")
 
 
 def of_runs(runs: Sequence[Run]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.figures.colors import AGAINST, INK, ink
 from core.inspection.parts import Parts
-from core.records import Span
+from core.records import Span, Word
 
 STRONGEST = 0.45
 """Opacity behind the most attended word: above it, letters on either theme would lose their contrast."""
@@ -52,6 +52,15 @@ class Piece:
 def units(parts: Parts, shares: np.ndarray) -> list[Unit]:
     """The parts that were typed, each with its share."""
     return [Unit(span=parts.spans[i], share=float(shares[i]), unknown=parts.unknown[i]) for i in parts.typed]
+
+
+def units_of_words(words: Sequence[Word], shares: np.ndarray) -> list[Unit]:
+    """The words that were read, each with its share; `shares` has a place for every word, read or not."""
+    return [
+        Unit(span=word.span, share=float(share), unknown=word.unknown)
+        for word, share in zip(words, shares, strict=True)
+        if word.read
+    ]
 
 
 def as_html(text: str, shaded: Sequence[Unit], read: Sequence[Span], *, of: str = "attention") -> str:

@@ -264,10 +264,8 @@ def downloads(names: Sequence[str], scored: Sequence[Scored], found: Reviews) ->
             ("CSV", as_csv, "csv", "text/csv"),
             ("Parquet", as_parquet, "parquet", "application/vnd.apache.parquet"),
         ):
-            st.download_button(
-                f"Download {name}", partial(make, scored, found), f"{found.name}.scored.{suffix}", mime,
-                key=f"score_{suffix}", icon=":material/download:", on_click="ignore",
-            )  # fmt: skip
+            file = f"{found.name}.scored.{suffix}"
+            export.button(f"Download {name}", partial(make, scored, found), file, mime, f"score_{suffix}")
     told = export.Export(
         title=f"{found.name}, scored",
         table=side_by_side(found.texts, scored),

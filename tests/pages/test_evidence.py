@@ -9,6 +9,7 @@ from core.catalog import EVIDENCE
 from core.records import Attribution, Evidence, Prediction, Word
 from tests.pages.test_inspect import PROBES, Shown
 from ui import evidence
+from ui.review_text import units_of_words
 
 TEXT = "the film is good and the plot is not bad"
 ANSWER = Prediction(label="<b>", probabilities={"<b>": 0.9, "c": 0.1}, logits=(2.0, 0.0), tokens_read=3, tokens_left_out=1)
@@ -116,8 +117,8 @@ def test_typed_text_is_shown_letter_for_letter(page, name):
 
 
 def test_colours_are_of_the_sign_and_the_legend_names_the_strongest():
-    units = {(unit.span): unit.share for unit in evidence._units(FOUND, "occlusion")}
-    assert units == {(0, 4): 0.75, (4, 5): 0.0, (6, 9): -0.25}  # what was not read has none
+    units = units_of_words(FOUND.words, FOUND.found["occlusion"].shares)
+    assert {unit.span: unit.share for unit in units} == {(0, 4): 0.75, (4, 5): 0.0, (6, 9): -0.25}  # what was not read has none
     legend = evidence._legend(FOUND, "occlusion")
     assert "Orange speaks for \\<b\\>, blue against it; full colour at 75.0% of all evidence (good)" in legend
     unsigned = evidence._legend(FOUND, "attention")
