@@ -78,7 +78,7 @@ def _table(found: Sequence[Outcome]) -> Table:
     return Table(
         name="ablations",
         caption=(
-            "Accuracy is of the test reviews, its mean over seeds with Student's 95 % interval. A difference is to the base "
+            "Accuracy is of the test reviews, its mean over seeds with Student's 95% interval. A difference is to the base "
             "with the same seeds, in points; its p is made larger for there being several (Holm), and it counts as shown below "
             "0.05. Training is training proper; memory that of a step at its most, on a CPU as predicted."
         ),

@@ -92,7 +92,7 @@ def _faithfulness(by_model: dict[str, list[Asked]]) -> Table:
             f"The probability of the predicted class while the words that a model read go in {STEPS} steps, a mask in the "
             "place of each: the area under its curve, from 0 to 1, as a mean over reviews. Deletion takes those with most "
             "evidence first, and should be small; insertion leaves them to the last, and should be large; random is the mean "
-            f"of {RANDOM_ORDERS} random orders of each review. A gain is the paired difference to random, with its 95 % "
+            f"of {RANDOM_ORDERS} random orders of each review. A gain is the paired difference to random, with its 95% "
             "interval: evidence whose intervals do not lie above 0 is no better than random. The last column counts reviews on "
             "which it is better than every random order in both. Occlusion hides words by the very mask that stands in their "
             "place here, which favours it; attention does not tell what speaks for a class from what speaks against it."

@@ -94,7 +94,7 @@ def _members(said: Sequence[Event]) -> list[dict[str, Any]]:
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
-    """What came of an ablation as plain values; shares from 0 to 1, intervals of 95 %, means over seeds."""
+    """What came of an ablation as plain values; shares from 0 to 1, intervals of 95%, means over seeds."""
     accuracy, difference = outcome.accuracy, outcome.difference
     return {
         "ablation": outcome.ablation, "base": outcome.base, "question": outcome.question,

@@ -28,7 +28,7 @@ with seed {run["config"]["training"]["seed"]} and {", ".join(" ".join(item) for 
 
 ## How good it is
 
-Of the stored weights, read as float32. Intervals are Wilson's, 95 %.
+Of the stored weights, read as float32. Intervals are Wilson's, 95%.
 
 | reviews | n | accuracy | interval | F1 |
 |---|---|---|---|---|

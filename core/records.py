@@ -167,7 +167,7 @@ class Bucket:
     """Fraction in [0, 1]; None where n is 0, as are both ends of the interval."""
     low: float | None
     high: float | None
-    """Wilson interval, 95 %."""
+    """Wilson interval, 95%."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +178,7 @@ class Metrics:
     accuracy: float
     low: float
     high: float
-    """Wilson interval of the accuracy, 95 %."""
+    """Wilson interval of the accuracy, 95%."""
     f1: float
     """Of the second class where there are two, else the mean over classes (macro)."""
     buckets: tuple[Bucket, ...]
@@ -186,7 +186,7 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A figure with its 95 % interval."""
+    """A figure with its 95% interval."""
 
     value: float
     low: float

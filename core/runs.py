@@ -324,7 +324,7 @@ def restore(id: str, root: Path | None = None) -> None:
 def compare(runs: Sequence[Run]) -> pd.DataFrame:
     """A row for each run, by id: its name and state, the knobs in which the runs differ, figures and times.
 
-    Figures are fractions, intervals Wilson's at 95 %; times are seconds of training proper. What a run lacks is NA, which
+    Figures are fractions, intervals Wilson's at 95%; times are seconds of training proper. What a run lacks is NA, which
     a knob set to none is not.
     """
     import pandas as pd

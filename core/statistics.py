@@ -16,7 +16,7 @@ SURE = 0.05
 """A difference is shown where chance alone would make one so large less often than this."""
 
 Z = 1.959963984540054
-"""Of the normal distribution, 95 % lie no further than this from its mean, in standard deviations."""
+"""Of the normal distribution, 95% lie no further than this from its mean, in standard deviations."""
 NEAR = 1e-9
 """The ends of a score interval of a difference are looked for beyond this distance from it."""
 
@@ -32,7 +32,7 @@ class Difference:
     value: float
     low: float
     high: float
-    """Of the 95 % interval."""
+    """Of the 95% interval."""
     p: float
     """Share of the cases in which chance alone would make a difference as large, were there none."""
     n: int
@@ -45,7 +45,7 @@ class Difference:
 
 
 def wilson(successes: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927). ValueError where n is 0: there is nothing to say."""
+    """The 95% interval of a share (Wilson 1927). ValueError where n is 0: there is nothing to say."""
     if n == 0:
         raise ValueError("got no observation, expected at least one")
     from statsmodels.stats.proportion import proportion_confint  # a second to import
@@ -125,7 +125,7 @@ def accuracy_gain(labels: Int[np.ndarray, "n"], base: Int[np.ndarray, "n"], vari
 
 
 def tango(gained: int, lost: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a difference of two shares of the same `n`, by the score (Tango 1998): what is so `gained`, but for
+    """The 95% interval of a difference of two shares of the same `n`, by the score (Tango 1998): what is so `gained`, but for
     what is `lost`. Where neither is, it has a width, too: a rare difference may not have been met yet.
 
     ValueError where n is 0: there is nothing to say.
@@ -219,7 +219,7 @@ def verdict(found: Difference, *, seeds: int | None = None) -> str:
     """A difference of two shares in a sentence, in percentage points, without full stop."""
     value, low, high = (round(100 * share, 1) + 0.0 for share in (found.value, found.low, found.high))  # no -0.0
     n = f"n = {found.n:,}" if seeds is None else f"{seeds} seeds"
-    interval = f"95 % between {low:+.1f} and {high:+.1f}, {n}"
+    interval = f"95% between {low:+.1f} and {high:+.1f}, {n}"
     if not found.is_shown:
         return f"no difference shown: {value:+.1f} points, {interval}"
     return f"{abs(value):.1f} points {'better' if value > 0 else 'worse'}, {interval}"

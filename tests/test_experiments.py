@@ -270,8 +270,8 @@ def test_differences_are_those_of_the_same_seeds_and_holm_counts_them_all():
         assert (outcome.difference.low, outcome.difference.high) == pytest.approx((low, high))
     assert base.difference is None and base.verdict == "" and base.question == ""
     assert base.accuracy and base.accuracy.value == pytest.approx(0.81)
-    assert heads.verdict.startswith("no difference shown: +0.3 points, 95 % between ") and "3 seeds, p = " in heads.verdict
-    assert positions.verdict.startswith("10.3 points worse, 95 % between -1")
+    assert heads.verdict.startswith("no difference shown: +0.3 points, 95% between ") and "3 seeds, p = " in heads.verdict
+    assert positions.verdict.startswith("10.3 points worse, 95% between -1")
     assert residual.difference is None and residual.accuracy is None and residual.mean("accuracy") == 0.5
     assert residual.verdict == "not trained yet"
     assert positions.mean("train_s") == 3.0 and positions.mean("peak_bytes") is None
@@ -367,7 +367,7 @@ def test_the_command_of_an_experiment_says_all_of_it(table):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--base bilstm --ablations heads-1", "ablation 'heads-1': a bilstm has no n_heads"),
+        ("--base bilstm --ablations heads-1", "ablation 'heads-1': a BiLSTM has no n_heads"),
         ("--base tiny --ablations heads-3", "ablation: got 'heads-3', expected one of heads-1, "),
         ("--base tiny --ablations heads-1,heads-1", "ablations: got heads-1, heads-1, expected each only once"),
         ("--base tiny --ablations heads-1 --seeds 0", "seeds: got 0, expected at least 1"),

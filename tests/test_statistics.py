@@ -153,7 +153,7 @@ def test_a_gain_in_accuracy_has_the_interval_of_the_score_and_the_p_of_mcnemar()
 
 
 def reviews(n: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels, and two predictions that are right in about 60 and 70 %."""
+    """Labels, and two predictions that are right in about 60 and 70%."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(n_classes, size=n)
     return labels, *(np.where(rng.random(n) < share, labels, rng.integers(n_classes, size=n)) for share in (0.6, 0.7))
@@ -277,9 +277,9 @@ def test_holm_by_hand():
 @pytest.mark.parametrize(
     ("values", "seeds", "said"),
     [
-        ((0.008, 0.001, 0.015, 0.02, 2500), None, "0.8 points better, 95 % between +0.1 and +1.5, n = 2,500"),
-        ((-0.021, -0.03, -0.01, 0.001, 3), 3, "2.1 points worse, 95 % between -3.0 and -1.0, 3 seeds"),
-        ((0.002, -0.0004, 0.009, 0.4, 2500), None, "no difference shown: +0.2 points, 95 % between +0.0 and +0.9, n = 2,500"),
+        ((0.008, 0.001, 0.015, 0.02, 2500), None, "0.8 points better, 95% between +0.1 and +1.5, n = 2,500"),
+        ((-0.021, -0.03, -0.01, 0.001, 3), 3, "2.1 points worse, 95% between -3.0 and -1.0, 3 seeds"),
+        ((0.002, -0.0004, 0.009, 0.4, 2500), None, "no difference shown: +0.2 points, 95% between +0.0 and +0.9, n = 2,500"),
     ],
 )
 def test_a_verdict_is_a_sentence(values, seeds, said):

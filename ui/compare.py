@@ -200,7 +200,7 @@ def findings(chosen: Sequence[Run], baseline: Run, compared: Callable[[Run, Run]
         better, f1 = verdict(replace(paired.accuracy, p=p)), paired.f1
         sentences.append(
             f"{titles[id]} against the baseline: {better}, {chance(p)}{by_holm(len(found))}; "
-            f"F1 {f1.value:+.3f}, 95 % between {f1.low:+.3f} and {f1.high:+.3f}."
+            f"F1 {f1.value:+.3f}, 95% between {f1.low:+.3f} and {f1.high:+.3f}."
         )
     return sentences
 

@@ -26,7 +26,7 @@ class Worth:
     share: float
     """Of the reviews, on which it was better than every random order."""
     deletion: tuple[float, float, float]
-    """What it gained on random orders, in area under the curve, with its 95 % interval; as does insertion."""
+    """What it gained on random orders, in area under the curve, with its 95% interval; as does insertion."""
     insertion: tuple[float, float, float]
     verdict: str
 

@@ -29,10 +29,10 @@ PAIR_SCALE = (
 
 
 def from_scratch(figures: Figures) -> Verdict:
-    """Not shown with fewer than three seeds. Else holds if the interval of accuracy reaches 91.6 %, and fails if not."""
+    """Not shown with fewer than three seeds. Else holds if the interval of accuracy reaches 91.6%, and fails if not."""
     low, high = (number(figures, f"accuracy, {end}, %") for end in ("from", "to"))
     said = (
-        f"the shipped encoder, the best of many configurations on all reviews, reaches {number(figures, 'accuracy, %'):.1f} % "
+        f"the shipped encoder, the best of many configurations on all reviews, reaches {number(figures, 'accuracy, %'):.1f}% "
         f"({low:.1f} to {high:.1f}; claimed: 91.6)"
     )
     if number(figures, "seeds") < 3:
@@ -56,11 +56,11 @@ DROP = "larger drop of the bilstm, points"
 
 def bilstm_drops(figures: Figures) -> Verdict:
     """Holds if the BiLSTM loses more than the Transformer from short reviews to long ones, over three seeds; fails if the
-    interval ends below a point; not shown where chance leaves it open, or where either is right in less than 70 % of
+    interval ends below a point; not shown where chance leaves it open, or where either is right in less than 70% of
     the short reviews."""
     verdict = at_all(figures, DROP)
     short = {name: number(figures, f"{name} up to 96 words, %") for name in ("bilstm", "transformer")}
-    told = " and ".join(f"{share:.1f} % of the {called(name)}'s" for name, share in short.items())
+    told = " and ".join(f"{share:.1f}% of the {called(name)}'s" for name, share in short.items())
     said = f"{verdict.why}; up to 96 words {told} answers are right"
     return Verdict(verdict.outcome, said) if min(short.values()) >= LEARNED else not_shown(said)
 
@@ -71,7 +71,7 @@ TOLD_DISTANCES = (20, 40, 100)
 
 
 def forgets(figures: Figures) -> Verdict:
-    """Asks where the gradient of a BiLSTM's state falls below 1 % of that of the nearest token: holds if within 20 tokens, as
+    """Asks where the gradient of a BiLSTM's state falls below 1% of that of the nearest token: holds if within 20 tokens, as
     article A tells; "only when" words are farther, if within 250; fails if never. Not shown with fewer than three seeds. What
     its loss sees, through attention pooling, is said beside it."""
     if (few := too_few(figures)) is not None:
@@ -80,8 +80,8 @@ def forgets(figures: Figures) -> Verdict:
     at_20, at_40, at_100 = (100 * number(figures, of_state("bilstm", at)) for at in TOLD_DISTANCES)
     attended = 100 * number(figures, of_loss("bilstm", 100))
     said = (
-        f"of the nearest token's gradient a state keeps {at_20:.2g} % at 20 tokens, {at_40:.2g} % at 40 and {at_100:.2g} % at "
-        f"100; the loss, by attention pooling, sees a token 100 from the end at {attended:.0f} % of the last one"
+        f"of the nearest token's gradient a state keeps {at_20:.2g}% at 20 tokens, {at_40:.2g}% at 40 and {at_100:.2g}% at "
+        f"100; the loss, by attention pooling, sees a token 100 from the end at {attended:.0f}% of the last one"
     )
     if gone is None:
         return fails(said)
@@ -98,7 +98,7 @@ def heads(tables: Mapping[str, Table]) -> Figures:
 
 def eight_heads(figures: Figures) -> Verdict:
     """Holds if one head and sixteen are both shown to be worse than eight; "only when" one of them is; fails if neither loses
-    a point; else not shown, nor where eight are right in less than 70 %."""
+    a point; else not shown, nor where eight are right in less than 70%."""
     parts = {"one head": at_all(figures, ONE), "sixteen heads": at_all(figures, SIXTEEN)}
     return if_learned(figures, of_all(parts), BASE)
 
@@ -113,7 +113,7 @@ def unplaced(tables: Mapping[str, Table]) -> Figures:
 
 def positions_matter(figures: Figures) -> Verdict:
     """Holds if accuracy without positions is shown to be lower; fails if the interval of the loss ends below a point; else not
-    shown, nor where the base is right in less than 70 %."""
+    shown, nor where the base is right in less than 70%."""
     return if_learned(figures, at_all(figures, UNPLACED), BASE)
 
 
@@ -127,7 +127,7 @@ def batch_normed(tables: Mapping[str, Table]) -> Figures:
 
 def batch_norm_costs(figures: Figures) -> Verdict:
     """Holds if the interval of the loss by batch norm is above 0 and reaches 5 points; fails if it ends below 5 points; else
-    not shown, nor where the base is right in less than 70 %."""
+    not shown, nor where the base is right in less than 70%."""
     return if_learned(figures, by_as_much(figures, BATCHED, 5.0), BASE)
 
 
@@ -141,7 +141,7 @@ def masked(tables: Mapping[str, Table]) -> Figures:
 
 def wrong_mask_costs(figures: Figures) -> Verdict:
     """Holds if the interval of the loss of F1 is above 0 and reaches 1.3 points; fails if it ends below 1.3 points; else not
-    shown, nor where the base has an F1 of less than 70 %."""
+    shown, nor where the base has an F1 of less than 70%."""
     return if_learned(figures, by_as_much(figures, MASKED, 1.3), "base, f1 %")
 
 
@@ -150,7 +150,7 @@ SMALL = "gain of the bilstm, points"
 
 def lstm_can_win(figures: Figures) -> Verdict:
     """Holds if the regularised BiLSTM is shown to be better; fails if the interval of its gain ends below a point; else not
-    shown, nor where either is right in less than 70 %."""
+    shown, nor where either is right in less than 70%."""
     return if_learned(figures, at_all(figures, SMALL), "bilstm, %", "transformer, %")
 
 
@@ -165,7 +165,7 @@ def pooled(tables: Mapping[str, Table]) -> Figures:
 def pooling_matters(figures: Figures) -> Verdict:
     """Holds if the mean over padding and the first token alone are both shown to be worse than the mean over real tokens; "only
     when" one of them is; fails if neither loses a point; else not shown, nor where the base is right in less than
-    70 %."""
+    70%."""
     parts = {"a mean over padding": at_all(figures, PADDED), "the first token": at_all(figures, FIRST)}
     return if_learned(figures, of_all(parts), BASE)
 
@@ -180,7 +180,7 @@ ABLATED: dict[str, Any] = dict(
 CLAIMS: tuple[Claim, ...] = (
     Measured(
         number=15, name="from-scratch-91.6", theme="accuracy", source="A",
-        told="3 layers of 256 reach 91.6 % on IMDB from scratch.",
+        told="3 layers of 256 reach 91.6% on IMDB from scratch.",
         question="What does the best encoder of this lab reach?",
         method="The accuracy of the shipped encoder on its test reviews is read from its record.",
         verdict=from_scratch, experiment="core.claims.experiments.shipped:encoder", seconds=1,

@@ -13,7 +13,7 @@ POINTS = 100.0
 
 
 def interval(name: str, base: Sequence[float], variant: Sequence[float], unit: float = POINTS) -> Found:
-    """`variant` minus `base` over the same seeds, its 95 % interval and the number of seeds, under `name`.
+    """`variant` minus `base` over the same seeds, its 95% interval and the number of seeds, under `name`.
 
     In percentage points, where `unit` says nothing else.
     """

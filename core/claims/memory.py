@@ -49,12 +49,12 @@ def _gib(figures: Figures, name: str, told: float) -> Verdict:
 
 
 def scores_of_d(figures: Figures) -> Verdict:
-    """Holds if the scores take 1.5 GiB, within 5 %; else fails."""
+    """Holds if the scores take 1.5 GiB, within 5%; else fails."""
     return _gib(figures, "scores, GiB", 1.5)
 
 
 def layer_of_a(figures: Figures) -> Verdict:
-    """Holds if what a layer keeps of its scores takes 1 GiB, within 5 %; "only when" one matrix is meant, if that does and the
+    """Holds if what a layer keeps of its scores takes 1 GiB, within 5%; "only when" one matrix is meant, if that does and the
     layer keeps more; else fails."""
     one, kept = (number(figures, name) for name in ("one matrix of scores, GiB", "kept by a layer for backward, GiB"))
     peak = number(figures, "whole layer at its peak, GiB")
@@ -75,10 +75,10 @@ def one_long_matrix(figures: Figures) -> Verdict:
 
 
 def share(figures: Figures) -> Verdict:
-    """Holds if attention's share of the peak is 30 to 40 % at all lengths; "only when" the texts have a length at which it
+    """Holds if attention's share of the peak is 30 to 40% at all lengths; "only when" the texts have a length at which it
     is; else fails."""
     found = {name.removeprefix("share at ").removesuffix(", %"): number(figures, name) for name in figures}
-    every = ", ".join(f"{value:.0f} % at {length}" for length, value in found.items())
+    every = ", ".join(f"{value:.0f}% at {length}" for length, value in found.items())
     fitting = [length for length, value in found.items() if 30 <= value <= 40]
     if len(fitting) == len(found):
         return holds(every)
@@ -120,7 +120,7 @@ TOLD_MILLIONS = {"transformer": 9.2, "bilstm": 8.6}
 
 
 def parameters(figures: Figures) -> Verdict:
-    """Holds if both networks have as many parameters as told, within 5 %; fails if neither or one alone has."""
+    """Holds if both networks have as many parameters as told, within 5%; fails if neither or one alone has."""
     found = {name: number(figures, f"{name}, million") for name in TOLD_MILLIONS}
     each = (f"the {called(name)} has {value:.2f} million (claimed: {TOLD_MILLIONS[name]})" for name, value in found.items())
     said = f"parameters: {', '.join(each)}"
@@ -132,7 +132,7 @@ SIZES = "core.claims.experiments.sizes"
 CLAIMS: tuple[Claim, ...] = (
     Read(
         number=4, name="naive-71-percent-more", theme="memory and size", source="A",
-        told="A Transformer with naive attention needs 71 % more memory than a BiLSTM.",
+        told="A Transformer with naive attention needs 71% more memory than a BiLSTM.",
         question="What does a training step of either take at its peak?",
         method="A step of each of article A's networks, batch 64 of 256 tokens, in a process of its own.",
         scale="3 layers of 256 against one of 256 each way, batch 64 of 256 tokens, float32",
@@ -169,7 +169,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Measured(
         number=9, name="attention-30-40-percent", theme="memory and size", source="D",
-        told="Attention is 30 to 40 % of the memory of training.",
+        told="Attention is 30 to 40% of the memory of training.",
         question="What would a training step not take without its T x T matrices, at which length?",
         method="The peak of a step of article D's encoder is predicted with written-out attention and with flash attention.",
         verdict=share, experiment=f"{SIZES}:share_of_attention", seconds=1,

@@ -87,9 +87,7 @@ def views_are_refused(figures: Figures) -> Verdict:
 def reshape_is_wrong(figures: Figures) -> Verdict:
     """Holds if it runs and puts numbers in another place; else fails."""
     moved = number(figures, "numbers in another place, %")
-    said = (
-        f"it {'runs' if figures['runs'] == 'true' else 'does not run'}, and {moved:.0f} % of the numbers are in another place"
-    )
+    said = f"it {'runs' if figures['runs'] == 'true' else 'does not run'}, and {moved:.0f}% of the numbers are in another place"
     return holds(said) if figures["runs"] == "true" and moved > 0 else fails(said)
 
 
@@ -101,7 +99,7 @@ def flickers(figures: Figures) -> Verdict:
     labels = number(figures, "training mode: reviews whose label changes, %")
     said = (
         f"over {figures['passes']} passes a probability spreads by {shown(spread)} points in training mode, and the label of "
-        f"{labels:.0f} % of {figures['reviews']} reviews changes; in evaluation mode by {shown(still)}"
+        f"{labels:.0f}% of {figures['reviews']} reviews changes; in evaluation mode by {shown(still)}"
     )
     return holds(said) if spread > EXACT and still <= EXACT else fails(said)
 
@@ -111,7 +109,7 @@ LOST = "loss by the whole text, points"
 
 def norm_over_text(figures: Figures) -> Verdict:
     """Holds if it trains and accuracy is shown to be lower over three seeds; fails if the interval of the loss ends below a
-    point; else not shown, nor where layer norm of each token is right in less than 70 %."""
+    point; else not shown, nor where layer norm of each token is right in less than 70%."""
     if not known(figures, LOST):
         return not_shown("nothing was trained")
     verdict = if_learned(figures, at_all(figures, LOST), "each token, %")

@@ -76,9 +76,7 @@ def goes_to_stop_words(figures: Figures) -> Verdict:
     the tokens; "only when" it is not counted by tokens, if they receive more than half and less than their share; else fails.
     Whether maps in papers are picked, no experiment can show."""
     received, share = number(figures, "attention received, %"), number(figures, "share of the tokens, %")
-    said = (
-        f"they receive {received:.0f} % of the attention and are {share:.0f} % of the tokens, in {figures['reviews']} reviews"
-    )
+    said = f"they receive {received:.0f}% of the attention and are {share:.0f}% of the tokens, in {figures['reviews']} reviews"
     if received <= 50:
         return fails(said)
     return holds(said) if received > share else only_when(f"it is not counted by tokens: {said}")

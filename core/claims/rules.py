@@ -98,7 +98,7 @@ def if_learned(figures: Figures, verdict: Verdict, *names: str) -> Verdict:
     least = min((number(figures, name) for name in names if known(figures, name)), default=0.0)
     if verdict.outcome != "does not hold here" or least >= LEARNED:
         return verdict
-    return not_shown(f"{verdict.why}; a network that is right in only {least:.1f} % of the reviews has too little to lose")
+    return not_shown(f"{verdict.why}; a network that is right in only {least:.1f}% of the reviews has too little to lose")
 
 
 def of_all(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -117,7 +117,7 @@ def measured(figures: Figures, name: str, unit: str = "points") -> tuple[float, 
     label = called(name.removesuffix(f", {unit}"))
     digits = 1 if unit == "points" else 3
     seeds = number(figures, "seeds")
-    said = f"{label} {value:+.{digits}f} {unit}, 95 % between {low:+.{digits}f} and {high:+.{digits}f}, {seeds:g} seeds"
+    said = f"{label} {value:+.{digits}f} {unit}, 95% between {low:+.{digits}f} and {high:+.{digits}f}, {seeds:g} seeds"
     return low, high, said
 
 

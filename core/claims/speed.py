@@ -87,7 +87,7 @@ def _speed_up(table: Table, length: int) -> float | None:
 
 
 def flash_pays(figures: Figures) -> Verdict:
-    """Holds where flash attention gains less than 10 % at 128 tokens and at least 20 % at 512; fails where it gains at 128
+    """Holds where flash attention gains less than 10% at 128 tokens and at least 20% at 512; fails where it gains at 128
     already or not yet at 512; "only when" the device is the right one, if they differ. Not shown without both figures of
     one device."""
     found = []

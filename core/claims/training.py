@@ -39,7 +39,7 @@ SATURATED, SPREAD = 0.8, 0.3
 
 
 def saturates(figures: Figures) -> Verdict:
-    """Holds if the variance of q.k is d_head within 10 % at each size, and the largest of 64 weights at size 256 is above 0.8
+    """Holds if the variance of q.k is d_head within 10% at each size, and the largest of 64 weights at size 256 is above 0.8
     without the scale and below 0.3 with it; "only when" the variance is meant, if that alone holds; else fails."""
     variances = {size: number(figures, f"d_head {size}: variance over d_head") for size in D_HEADS}
     largest = {name: number(figures, f"d_head 256, {name}: largest weight") for name in ("scaled", "not scaled")}
@@ -110,7 +110,7 @@ def smoothed(tables: Mapping[str, Table]) -> Figures:
 
 def smoothing_helps(figures: Figures) -> Verdict:
     """Holds if accuracy with label smoothing is shown to be higher; fails if the interval of its gain ends below a point; else
-    not shown, nor where the base is right in less than 70 %."""
+    not shown, nor where the base is right in less than 70%."""
     return if_learned(figures, at_all(figures, SMOOTHED), BASE)
 
 
@@ -142,13 +142,13 @@ MOVED = "moved, % of its norm"
 
 
 def table_drifts(figures: Figures) -> Verdict:
-    """Holds if a trained table moves by 1 % of its norm or more and accuracy is shown to be lower with it; "only when" the
+    """Holds if a trained table moves by 1% of its norm or more and accuracy is shown to be lower with it; "only when" the
     drift alone is meant, if accuracy is not shown to be; fails if it moves less."""
     if (few := too_few(figures)) is not None:
         return few
     moved = number(figures, MOVED)
     cost = at_all(figures, KEPT)
-    said = f"it moved by {moved:.1f} % of its norm; {cost.why}"
+    said = f"it moved by {moved:.1f}% of its norm; {cost.why}"
     if moved < 1:
         return fails(said)
     return holds(said) if cost.outcome == "holds here" else only_when(f"the drift alone is meant, and no cost of it: {said}")
@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
         number=27, name="warm-up-calms", theme="training", source="A",
         told="Without warm-up the first hundreds of steps shake.",
         question="How far does the loss jump from step to step?",
-        method="A post-norm encoder of 3 layers is trained with a warm-up of 10 % and without, three seeds.",
+        method="A post-norm encoder of 3 layers is trained with a warm-up of 10% and without, three seeds.",
         verdict=shakes, experiment=f"{TRAINED}:warm_up", seconds=35,
         scale="3 layers of 64, 2,125 training reviews of IMDB, up to 64 tokens, 2 epochs of batches of 16, 3 seeds, first 100 "
         "steps",

@@ -63,7 +63,7 @@ class Prepared:
         return [
             *self.reviews.notes,
             f"{len(self.reviews):,} reviews: {', '.join(shares)}",
-            f"half of them have up to {words[0.5]:,} words, 95 % up to {words[0.95]:,}, the longest {words[1.0]:,}{counted}",
+            f"half of them have up to {words[0.5]:,} words, 95% up to {words[0.95]:,}, the longest {words[1.0]:,}{counted}",
         ]
 
 

@@ -58,7 +58,7 @@ class Accuracy:
     """Rows with text and a label that the model knows."""
     right: int
     interval: tuple[float, float] | None
-    """Wilson's at 95 %; None where n is 0."""
+    """Wilson's at 95%; None where n is 0."""
     unlabelled: int
     unknown: int
     """Rows whose label is none of the model's classes."""

@@ -17,7 +17,7 @@ SHOWN, OTHER = CATEGORICAL[3], CATEGORICAL[0]
 
 
 def differences(found: Mapping[str, Difference]) -> go.Figure:
-    """The difference of each ablation to its base in points of accuracy, with its 95 % interval: a filled point where it is
+    """The difference of each ablation to its base in points of accuracy, with its 95% interval: a filled point where it is
     more than chance, a hollow one where none is shown. The first is on top."""
     traces = [_points({name: one for name, one in found.items() if one.is_shown == shown}, shown) for shown in (True, False)]
     figure = go.Figure([trace for trace in traces if trace.x])
@@ -45,6 +45,6 @@ def _points(found: Mapping[str, Difference], shown: bool) -> go.Scatter:
             color=color, thickness=2, width=5,
         ),
         customdata=[[100 * one.low, 100 * one.high, one.p, one.n] for one in found.values()],
-        hovertemplate="%{y}: %{x:+.1f} points, 95 % between %{customdata[0]:+.1f} and %{customdata[1]:+.1f}, "
+        hovertemplate="%{y}: %{x:+.1f} points, 95% between %{customdata[0]:+.1f} and %{customdata[1]:+.1f}, "
         "p = %{customdata[2]:.3f}, %{customdata[3]} seeds<extra></extra>",
     )  # fmt: skip

@@ -25,7 +25,7 @@ DASHES = ("solid", "dash", "dot")
 MARKED = 30
 """A curve of at most so many points shows them."""
 SHARES = (-0.02, 1.02)
-"""The widest axis of a fraction: a point at 0 % or 100 % is drawn whole."""
+"""The widest axis of a fraction: a point at 0% or 100% is drawn whole."""
 MARK = "#808890"
 """Of what is no curve."""
 WILD, WILD_FORMAT = 1_000.0, ".3~g"

@@ -46,7 +46,7 @@ class Gains:
 def by_length(series: Sequence[Series], figure: Figure) -> go.Figure:
     """One point for each series and range of lengths, all of the same ranges; below a range stands how many reviews it holds.
 
-    Bars are 95 % intervals; beside a calibration error, the bar is what chance alone makes of one. A dotted line is the
+    Bars are 95% intervals; beside a calibration error, the bar is what chance alone makes of one. A dotted line is the
     length beyond which a model does not read a review to its end.
     """
     chart = go.Figure()

@@ -21,7 +21,7 @@ def measure(cell: Cell) -> dict[str, int | str | None]:
     """Bytes that making and running the cell adds at its most, what they were read from, which kernel ran and on what.
 
     On a CPU these are resident bytes, and the process must have been started with the `ALLOCATOR` of `core.measure.process`:
-    glibc else keeps what was freed, and a training step reads 20 to 41 % high. ValueError where there is no /proc, and
+    glibc else keeps what was freed, and a training step reads 20 to 41% high. ValueError where there is no /proc, and
     for a cell of less than a MiB.
     """
     prepare(cell)()  # libraries stay, and kernels that are made for this very shape: neither is the cell's

@@ -47,4 +47,4 @@ def _machine_s() -> tuple[float, float] | None:
 def disturbance(*cells: CellMeasured | BackendMeasured) -> str | None:
     """Why the times of these say nothing of their kernels; None if the machine was quiet, or did not say."""
     share = max((cell.others or 0.0 for cell in cells), default=0.0)
-    return f"others used {100 * share:.0f} % of the machine while this was measured" if share > MOST else None
+    return f"others used {100 * share:.0f}% of the machine while this was measured" if share > MOST else None

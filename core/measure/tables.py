@@ -76,7 +76,7 @@ def time_table(measured: Sequence[CellMeasured]) -> Table:
         caption=(
             "Seconds of the same cells, each in a process of its own: median, and the distance from the fastest run to the "
             "slowest. Attention alone: the kernel on queries, keys and values of the cell's shape, without the layers around. "
-            f"Where others used more than {100 * MOST:.0f} % of the machine meanwhile, a time says nothing of the kernel."
+            f"Where others used more than {100 * MOST:.0f}% of the machine meanwhile, a time says nothing of the kernel."
         ),
         columns=(
             *CELL, Column(name="time", unit="ms"), Column(name="spread", unit="ms"),

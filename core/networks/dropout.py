@@ -32,7 +32,7 @@ class Dropout(nn.Module):
 def dropout_from_table(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:
     """Dropout by a table of masks that is drawn once, from a random place on: one number of torch's generator for each call.
 
-    PyTorch draws one for each element on one thread, which took 40 % of a training step.
+    PyTorch draws one for each element on one thread, which took 40% of a training step.
     """
     masks = table(p, x.dtype, max(DRAWN, 2 << (x.numel() - 1).bit_length()))
     start = int(torch.randint(len(masks) - x.numel(), ()))

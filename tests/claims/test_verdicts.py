@@ -286,7 +286,7 @@ def test_a_verdict_names_what_was_claimed_beside_what_was_found():
     )
     found = {"gain of the bilstm, points": 4.0, "gain of the bilstm, points, from": 1.0, "gain of the bilstm, points, to": 7.0}
     verdict = CLAIMS["lstm-wins-on-few"].verdict(found | {"seeds": 3, "bilstm, %": 80.0, "transformer, %": 76.0})
-    assert verdict.why == "gain of the BiLSTM +4.0 points, 95 % between +1.0 and +7.0, 3 seeds"
+    assert verdict.why == "gain of the BiLSTM +4.0 points, 95% between +1.0 and +7.0, 3 seeds"
 
 
 def test_an_unknown_claim_is_a_sentence():

@@ -85,7 +85,7 @@ def test_balance_and_lengths():
     assert prepared.sentences() == [
         "UTF-8",
         "5 reviews: 1 a (20%), 4 b (80%)",
-        "half of them have up to 3 words, 95 % up to 40, the longest 40",
+        "half of them have up to 3 words, 95% up to 40, the longest 40",
     ]
 
 

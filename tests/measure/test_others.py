@@ -60,7 +60,7 @@ def test_this_machine_has_cpus():
 def test_the_busier_of_two_measurements_counts(cell):
     quiet, busy, unknown = (CellMeasured(**asdict(cell()), **NOTHING, others=share) for share in (0.1, 0.43, None))
     assert others.disturbance(quiet, unknown) is None
-    assert others.disturbance(quiet, busy, unknown) == "others used 43 % of the machine while this was measured"
+    assert others.disturbance(quiet, busy, unknown) == "others used 43% of the machine while this was measured"
 
 
 def test_a_cell_of_an_older_run_is_read(cell, tmp_path):

@@ -274,7 +274,7 @@ def test_a_time_from_a_busy_machine_comes_without_a_verdict(quick, capsys, monke
     found = {"median_s": 1.0, "spread_s": 0.1, "n_repeats": 5, "others": share}
     monkeypatch.setattr(sweeps, "in_process", lambda *_: found)
     assert main(["measure", "speed", "--length", "16", "--device", "cpu"]) == 0
-    told = "no verdict on its time: others used 34 % of the machine while this was measured"
+    told = "no verdict on its time: others used 34% of the machine while this was measured"
     assert (told in capsys.readouterr().out) == says
     assert main(["measure", "speed", "--length", "16", "--device", "cpu", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["others"] == share

@@ -265,7 +265,7 @@ def test_what_matters_is_said_first_with_its_interval_and_drawn(page, root, whol
     first, second = (text.index(f"{name}: ") for name in ("positions-none", "heads-1"))
     assert first < second and "<b>why</b>" in text
     assert "More than chance: 1 of 2 differences." in text
-    assert "positions-none: 10.3 points worse, 95 % between -11.1 and -9.6, 3 seeds, p = 0.001 by Holm." in text
+    assert "positions-none: 10.3 points worse, 95% between -11.1 and -9.6, 3 seeds, p = 0.001 by Holm." in text
     assert "heads-1: no difference shown: +0.3 points" in text
     spec = json.loads(next(chart.proto.spec for chart in page.get("plotly_chart") if "differences" in chart.proto.id))
     assert [(trace["name"], trace["y"]) for trace in spec["data"]] == [
@@ -337,7 +337,7 @@ def test_what_was_recorded_is_shown_as_such(page, root):
         and "Recorded on <b>EPYC</b>, 2026-11-30" in text
         and "Times are of a busy machine." in text
     )
-    assert "positions-none: 10.3 points worse, 95 % between -11.1 and -9.6" in text
+    assert "positions-none: 10.3 points worse, 95% between -11.1 and -9.6" in text
     assert list(frame(page, "ablation")["ablation"]) == [BASE, "positions-none", "heads-1"]
 
 

@@ -217,18 +217,18 @@ def better_by(value: float, low: float, high: float, p: float) -> Paired:
     return Paired(accuracy=Difference(value=value, low=low, high=high, p=p, n=1200), f1=f1)
 
 
-F1 = "; F1 +0.012, 95 % between -0.004 and +0.030."
+F1 = "; F1 +0.012, 95% between -0.004 and +0.030."
 
 
-NOTHING_SHOWN = "no difference shown: +1.2 points, 95 % between -0.4 and +2.8, n = 1,200"
+NOTHING_SHOWN = "no difference shown: +1.2 points, 95% between -0.4 and +2.8, n = 1,200"
 
 
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
         ((0.012, -0.004, 0.028, 0.16), f"{NOTHING_SHOWN}, p = 0.160"),
-        ((0.05, 0.03, 0.07, 1e-6), "5.0 points better, 95 % between +3.0 and +7.0, n = 1,200, p < 0.001"),
-        ((-0.05, -0.07, -0.03, 0.0012), "5.0 points worse, 95 % between -7.0 and -3.0, n = 1,200, p = 0.001"),
+        ((0.05, 0.03, 0.07, 1e-6), "5.0 points better, 95% between +3.0 and +7.0, n = 1,200, p < 0.001"),
+        ((-0.05, -0.07, -0.03, 0.0012), "5.0 points worse, 95% between -7.0 and -3.0, n = 1,200, p = 0.001"),
     ],
 )
 def test_a_verdict_is_of_the_reviews_that_both_read(root, outcome, said):
@@ -274,7 +274,7 @@ def test_the_page_compares_what_is_stored(page, root, tmp_path):
         stored.assign(tokens_read=1).to_parquet(folder / "model" / "predictions.parquet")
     choose(page, "a", "b")
     said = [line.value.replace("\\", "") for line in page.markdown if "against the baseline" in line.value]
-    better = "b against the baseline: 30.0 points better, 95 % between +21.0 and +39.0, n = 100, p < 0.001; F1 +0.197, 95 %"
+    better = "b against the baseline: 30.0 points better, 95% between +21.9 and +39.6, n = 100, p < 0.001; F1 +0.197, 95%"
     assert said[0].startswith(better)
     assert page.dataframe[0].value.set_index("id")["test vs baseline"].to_dict() == {"a": "–", "b": "+30.0 points"}
     links = {link.proto.page: link.proto.query_string for link in page.get("page_link")}

@@ -35,7 +35,7 @@ def test_the_longest_reviews_are_compared_with_the_shortest_by_a_test():
     falls, stays = changes({"m": ends([NONE, SHORT, middle, LONG]), "k": ends([NONE, SHORT, middle, same])})
     assert falls == (
         "m, over 224 words (80.0%, n = 300) against 33-96 words (90.0%, n = 200): "
-        "10.0 points worse, 95 % between -16.0 and -3.6, n = 500, p = 0.006 (2 comparisons, by Holm)."
+        "10.0 points worse, 95% between -16.0 and -3.6, n = 500, p = 0.006 (2 comparisons, by Holm)."
     )
     assert stays.startswith(
         "k, over 224 words (90.0%, n = 300) against 33-96 words (90.0%, n = 200): no difference shown: +0.0"
@@ -45,7 +45,7 @@ def test_the_longest_reviews_are_compared_with_the_shortest_by_a_test():
 
 
 def test_overlapping_intervals_may_yet_differ():
-    """89.5 to 95.2 % and 84.6 to 89.9 % overlap, and are 5.3 points apart by more than chance."""
+    """89.5 to 95.2% and 84.6 to 89.9% overlap, and are 5.3 points apart by more than chance."""
     short, long = one("1-32", 400, 0.9275, 0.8977, 0.9491), one("over 32", 800, 0.875, 0.8503, 0.8961)
     assert ends([short, long]).gain.p < 0.01
     close = one("over 32", 400, 0.885, 0.8500, 0.9127)
@@ -59,8 +59,7 @@ def test_a_range_of_few_reviews_makes_no_sentence():
 
 def test_a_verdict_names_the_ranges_in_which_a_difference_is_shown():
     assert verdicts("b", "a", ["1-32", "33-96", "over 96"], [None, BETTER, SAME], 2) == (
-        "b against a: at 33-96 words 2.0 points better, 95 % between +1.0 and +3.0, n = 200, p < 0.001 "
-        "(2 comparisons, by Holm)."
+        "b against a: at 33-96 words 2.0 points better, 95% between +1.0 and +3.0, n = 200, p < 0.001 (2 comparisons, by Holm)."
     )
     assert verdicts("b", "a", ["1-32"], [SAME], 1) == "b against a: no difference shown in any range, p = 0.900 or more."
     assert verdicts("b", "a", ["1-32"], [None], 0) == "b against a: there is no review to compare."

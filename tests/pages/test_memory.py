@@ -117,13 +117,13 @@ def test_slower_is_called_slower_and_what_varies_more_is_not_called_a_difference
 
 def test_a_busy_machine_gives_no_verdict_on_time():
     busy = [event(0, median_s=0.01, spread_s=0.001), event(1, median_s=0.03, spread_s=0.001, others=0.43)]
-    told = "In time, at 128 tokens there is no verdict on sdpa and eager, since others used 43 % of the machine while this"
+    told = "In time, at 128 tokens there is no verdict on sdpa and eager, since others used 43% of the machine while this"
     assert memory.findings(CONFIG, LENGTHS, busy)[0].startswith(told)
     assert memory.unsure(CONFIG, LENGTHS, busy) == {("sdpa", 128)}
     assert "becomes the faster one" not in memory.findings(CONFIG, LENGTHS, [*busy, *ALL[2:]])[0]
     row = memory.table(CONFIG, busy, "").iloc[1]
     assert (row["others used"], row["remarks"]) == (
-        pytest.approx(43), "no verdict on its time: others used 43 % of the machine while this was measured",
+        pytest.approx(43), "no verdict on its time: others used 43% of the machine while this was measured",
     )  # fmt: skip
     taken = memory_panels.taken(CONFIG, busy, LENGTHS, None, memory.table(CONFIG, busy, ""))
     for text in (export.as_html(taken, ""), memory_panels.HOW):
@@ -263,9 +263,9 @@ def test_what_moves_is_compared_and_what_a_kernel_waits_for_is_said():
     alone = [*ALL[2:3], replace(ALL[3], attention_s=0.25, others=0.43)]
     timed = memory_why.work_table(work, slow, LENGTHS, 512, alone)
     assert timed["attention measured, ms"].tolist() == ["n/a", "250.00"]
-    assert timed["remarks"].tolist() == ["", "others used 43 % of the machine while this was measured"]
+    assert timed["remarks"].tolist() == ["", "others used 43% of the machine while this was measured"]
     assert memory_why.attention_s(LENGTHS, 512, alone) == {"sdpa": 0.25}
-    told = "No verdict on what attention reached: others used 43 % of the machine while this was measured."
+    told = "No verdict on what attention reached: others used 43% of the machine while this was measured."
     assert told in memory_why.work_note(slow, LENGTHS, 512, alone) and told not in memory_why.work_note(
         slow, LENGTHS, 128, alone
     )
