@@ -9,17 +9,19 @@ st.markdown(
     "A whisker that crosses zero is a difference that chance alone can make. Many differences are compared at once, and the "
     "more there are, the more of them chance makes: p is therefore corrected (Holm)."
 )
-id, chosen = experiments.which(loaders.runs()), None
+id = experiments.which(loaders.runs())
 launching.refusal("ablate")
-with panels.refusals():
-    if id is not None:
-        experiments.follow(id)
-        st.stop()
-    chosen = experiments.choose()
+if id is None:
+    chosen = None
+    with panels.refusals():
+        chosen = experiments.choose()
+        if chosen is not None:
+            experiments.start(*chosen)
+    place = st.container()
+    experiment_panels.on_record()
     if chosen is not None:
-        experiments.start(*chosen)
-place = st.container()
-experiment_panels.on_record()
-if chosen is not None:
-    with place, panels.refusals():  # last, since trying these networks takes a while
-        experiments.expectation(chosen[1])
+        with place, panels.refusals():  # last, since trying these networks takes a while
+            experiments.expectation(chosen[1])
+else:
+    with panels.refusals():
+        experiments.follow(id)

@@ -12,18 +12,18 @@ found = loaders.runs()
 id = training.which(found)
 launching.refusal("train")
 with panels.refusals():
-    if id is not None:
+    if id is None:
+        start, data = st.columns(2, gap="medium")
+        with start:
+            base = training.base(found)
+        with data:
+            source = training.source("train_data")
+        reviews = None if source is None else training.reviews(source, "train_data")
+        if reviews is not None:
+            config = knobs.choose(base.config, reviews, f"train_{base.id}")
+            training.start(base, source, config)
+            planning.before(config, f"train_{base.id}")
+            training.expectation(config)
+            training.costs(reviews)
+    else:
         live.follow(id)
-        st.stop()
-    start, data = st.columns(2, gap="medium")
-    with start:
-        base = training.base(found)
-    with data:
-        source = training.source("train_data")
-    reviews = None if source is None else training.reviews(source, "train_data")
-    if reviews is not None:
-        config = knobs.choose(base.config, reviews, f"train_{base.id}")
-        training.start(base, source, config)
-        planning.before(config, f"train_{base.id}")
-        training.expectation(config)
-        training.costs(reviews)

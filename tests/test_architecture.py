@@ -127,6 +127,13 @@ def test_a_page_is_painted_without_torch():
     assert not loaded & {"torch", "transformers", "datasets", "accelerate", "tokenizers"}
 
 
+def test_no_page_is_stopped_below_a_run_that_it_follows():
+    """At `st.stop`, Streamlit 1.67 forgets the buttons of a fragment that were pressed meanwhile."""
+    followed = {path: path.read_text(encoding="utf-8").partition(".follow(")[2] for path in SCRIPTS}
+    assert any(followed.values())
+    assert [path.name for path, below in followed.items() if "st.stop()" in below] == []
+
+
 def test_networks_import_torch_alone():
     networks = ["core.networks.encoder", "core.networks.decoder", "core.networks.bilstm", "core.networks.blocks"]
     rooms = [module_name(p) for p in PRODUCT if room(module_name(p)) in ("attention", "positional")]

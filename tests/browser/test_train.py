@@ -3,16 +3,15 @@
 import os
 import random
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, TimeoutError
+from filelock import FileLock
 
 from core import run_folder, runs
-from core.events import TrainingStarted
+from core.events import Started, TrainingStarted
 from tests import small_runs
-from tests.browser.conftest import faults, running
+from tests.browser.conftest import ROOT, faults, running
 
 ADJECTIVES = (("öde", "schlecht", "langweilig", "trüb"), ("schön", "großartig", "bewegend", "hell"))
 
@@ -47,16 +46,9 @@ def start(page, epochs: int) -> str:
     return page.url.partition("train_run=")[2].partition("&")[0]
 
 
-def press(page, name: str, effect: Locator) -> None:
-    """Presses a button as a person does: again where nothing has come of it, as of a click while the page is exchanged."""
-    button = page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)  # the toolbar can have one, too
-    button.wait_for()
-    for _ in range(5):
-        if button.is_visible() and button.is_enabled():
-            button.click()
-        with suppress(TimeoutError):
-            return effect.wait_for(timeout=30_000)
-    effect.wait_for()
+def press(page, name: str) -> None:
+    """Presses a button of the page; the toolbar can have one of that name, too."""
+    page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True).click()
 
 
 def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(root, model_root, tmp_path, page, browser):
@@ -85,18 +77,43 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
         stored = runs.read(id).kept
         assert stored is not None and stored.step > 0
         page.get_by_text(f"Resume goes on after step {stored.step:,} of").wait_for()
-        press(page, "Resume", progress)
+        press(page, "Resume")
+        progress.wait_for(timeout=300_000)  # torch may be slow to import
         begun = [event.step for event in runs.read(id).events if isinstance(event, TrainingStarted)]
         assert begun == [0, stored.step]
         page.get_by_role("link", name="Memory").click()  # every page says what runs
         page.get_by_test_id("stSidebar").get_by_role("link", name="reviews.csv").click()
-        press(page, "Stop", page.get_by_text("Stopped. Trained for"))
+        press(page, "Stop")
+        page.get_by_text("Stopped. Trained for").wait_for(timeout=300_000)
         page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 5")
         page.locator("[data-testid=stMain]").get_by_role("link", name="Compare").click()
         page.wait_for_selector("h3:has-text('What came of it')")
         assert runs.read(id).state == "cancelled" and runs.read(id).model is not None
     for log in ("log", "second log"):
         assert faults(tmp_path / log) == []
+
+
+SLOW = """
+import time
+import streamlit as st
+from ui import live
+
+live._origin = lambda run: time.sleep(2)
+app = st.App({main!r})
+"""
+"""The app where a page goes on being drawn after its buttons can be pressed."""
+
+
+def test_a_button_that_is_pressed_while_the_page_is_drawn_is_heard(root, model_root, tmp_path, page):
+    (root / "a").mkdir(parents=True)
+    run_folder.write_request(root / "a", ["train"], "mine")
+    run_folder.append_event(root / "a", Started(device="cpu"))
+    (tmp_path / "slow.py").write_text(SLOW.format(main=str(ROOT / "ui" / "main.py")))
+    with FileLock(root / "a" / "lock"), running(model_root, tmp_path / "log", str(tmp_path / "slow.py")) as server:
+        page.goto(f"{server.url}/train?train_run=a")
+        press(page, "Stop")
+        page.get_by_text("Asked to stop").wait_for()
+    assert (root / "a" / "cancel").exists()
 
 
 def test_a_table_of_semicolons_in_cp1252_is_trained_on_and_inspected(root, model_root, tmp_path, page):
