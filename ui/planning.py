@@ -43,10 +43,11 @@ def after(run: Run, preset: str) -> None:
 
 
 def described(asked: RunConfig, other: RunConfig) -> str:
-    """In which knobs of training another configuration differs, for a button."""
+    """In which knobs that memory hangs on another configuration differs, for a button."""
     old, new = asked.training, other.training
     words = [f"batch {new.batch_size}"] * (new.batch_size != old.batch_size)
     words += [new.backend] * (new.backend != old.backend) + ["checkpointing"] * (new.checkpointing != old.checkpointing)
+    words += [f"max_len {other.model.max_len}"] * (other.model.max_len != asked.model.max_len)
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -60,10 +61,15 @@ def _plan(config: RunConfig) -> Plan | None:
 
 
 def _frugal(config: RunConfig) -> RunConfig | None:
-    """Half the batch, or checkpointing: the first that takes less, as predicted. A CPU computes a batch in parts anyway."""
-    now, training = needed_bytes(config), config.training
-    changes = ({"batch_size": max(1, training.batch_size // 2)}, {"checkpointing": "on"})
+    """The first that takes less, as predicted: a smaller batch, checkpointing, shorter reviews.
+
+    A CPU computes a batch in parts: half of it may take as much as the whole.
+    """
+    now, model, training = needed_bytes(config), config.model, config.training
+    batches = [training.batch_size // 2**halved for halved in range(1, training.batch_size.bit_length())]
+    changes = [*({"batch_size": batch} for batch in batches), {"checkpointing": "on"}]
     variants = [replace(config, training=replace(training, **change)) for change in changes]
+    variants.append(replace(config, model=replace(model, max_len=max(1, model.max_len // 2))))
     return next((each for each in variants if now and (needed_bytes(each) or now) < now), None)
 
 

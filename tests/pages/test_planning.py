@@ -10,7 +10,7 @@ from core import jobs, run_folder
 from core.checked import to_json
 from core.config import RunConfig
 from core.events import Failed, Started
-from core.measure.planner import Plan
+from core.measure.planner import Plan, needed_bytes
 from core.presets import preset
 from ui import planning
 
@@ -119,16 +119,15 @@ def test_after_memory_ran_out_one_button_trains_what_fits(first_page, root, plan
 @pytest.mark.parametrize(
     ("takes", "chosen"),
     [
-        (lambda training: training.batch_size, f"batch {TINY.training.batch_size // 2}"),
-        (
-            lambda training: 9 - (training.checkpointing == "on"),
-            "checkpointing",
-        ),
+        (lambda config: config.training.batch_size, f"batch {TINY.training.batch_size // 2}"),
+        (lambda config: 9 - (config.training.batch_size == 1), "batch 1"),
+        (lambda config: 9 - (config.training.checkpointing == "on"), "checkpointing"),
+        (lambda config: config.model.max_len, f"max_len {TINY.model.max_len // 2}"),
     ],
 )
 def test_where_the_prediction_was_wrong_what_takes_less_is_offered(first_page, root, planned, monkeypatch, takes, chosen):
     planned(plan_of(needed=1))
-    monkeypatch.setattr("ui.planning.needed_bytes", lambda config: takes(config.training))
+    monkeypatch.setattr("ui.planning.needed_bytes", takes)
     failed(root, Failed(reason="there was not enough memory", kind="memory"))
     (button,) = fitting(train(first_page, "a"))
     assert button.label == f"Train with {chosen}"
@@ -151,3 +150,12 @@ def test_nothing_is_promised_where_nothing_takes_less_or_is_known_to(first_page,
 def test_what_differs_is_named():
     other = with_training(batch_size=8, backend="sdpa", checkpointing="on")
     assert planning.described(TINY, other) == "batch 8, sdpa and checkpointing"
+
+
+@pytest.mark.parametrize("name", ["tiny", "encoder-local-global", "bilstm", "bilstm-best"])
+def test_each_network_has_something_that_takes_less_on_a_cpu(name):
+    asked = preset(name)
+    asked = replace(asked, training=replace(asked.training, device="cpu"))
+    other = planning._frugal(asked)
+    assert other is not None and (needed_bytes(other) or 0) < (needed_bytes(asked) or 0)
+    assert planning.described(asked, other)
