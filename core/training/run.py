@@ -7,8 +7,8 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,7 @@ from core.networks.auto import build
 from core.run_folder import make_folder
 from core.training import linear, machine
 from core.training.checkpoint import Checkpoints
-from core.training.loop import Examples, Fitted, fit
+from core.training.loop import Examples, Fitted, TrainingDiverged, fit
 from core.training.machine import Execution
 from core.words import count_words
 
@@ -99,7 +99,8 @@ def train(
     `stopped` is asked before each step; once it says yes, the weights of the best epoch so far are stored, or in the first
     epoch the current ones, and the last event is Cancelled. Before the first step nothing is stored.
     Where `out` holds a checkpoint of this very training, it goes on from there; once the model of a training that was not
-    stopped is whole, the checkpoint is removed. Of several processes, as `torchrun` starts them, the first one alone writes.
+    stopped is whole, or it has diverged, the checkpoint is removed. Of several processes, as `torchrun` starts them, the first
+    one alone writes.
     `asked_for`: the `stamp` of the reviews when the training was asked for, if it waited since. `prepared`: what `prepare`
     made of this configuration, where that is known.
     ValueError for data or knobs that cannot be used, or that have changed, and if `out` holds a model already;
@@ -127,16 +128,28 @@ def train(
     if isinstance(config.model, LinearArchitecture):
         fitted = linear.fit(network, *examples, seed=config.training.seed, emit=emit, stopped=stopped)
     else:
-        fitted = fit(
-            network, prepared.config, *examples, execution=execution, emit=emit, stopped=stopped,
-            checkpoints=checkpoints if is_first() else None, state=state,
-        )  # fmt: skip
+        with _forgotten_where_diverged(checkpoints):
+            fitted = fit(
+                network, prepared.config, *examples, execution=execution, emit=emit, stopped=stopped,
+                checkpoints=checkpoints if is_first() else None, state=state,
+            )  # fmt: skip
     earlier_s = state["elapsed_s"] if state else 0.0
     last = _outcome(prepared, network.cpu(), fitted, out, Asked(argv=argv, execution=execution, began=began - earlier_s))
     emit(last)
     if is_first() and not fitted.stopped:
         checkpoints.remove()
     return last
+
+
+@contextmanager
+def _forgotten_where_diverged(checkpoints: Checkpoints) -> Iterator[None]:
+    """Removes what there is to go on from where it would lead to the same divergence."""
+    try:
+        yield
+    except TrainingDiverged:
+        if is_first():
+            checkpoints.remove()
+        raise
 
 
 def _untrained(prepared: Prepared) -> tuple[Any, Prepared]:

@@ -22,6 +22,7 @@ from core.data.splits import SHARES, side, split, text_hash
 from core.evaluation.scoring import score
 from core.events import EpochFinished, Started, StepFinished, TableRead, TrainingFinished, TrainingStarted
 from core.inspection.reading import read
+from core.training import loop
 from core.training.run import code, peak_memory, prepare, train
 from tests import small_runs
 
@@ -272,3 +273,16 @@ def test_a_row_without_a_token_is_left_out_and_named(tmp_path):
     assert sum(len(corpus) for corpus in prepared.corpora.values()) == 240
     assert all(corpus.lengths.all() for corpus in prepared.corpora.values())
     assert prepared.splits.train.notes[-1] == "left out 1 of 241 rows, without text: row 241"
+
+
+@pytest.mark.parametrize(("error", "stays"), [(loop.TrainingDiverged("the loss became nan"), False), (MemoryError(), True)])
+def test_of_a_training_that_diverged_nothing_is_kept_to_go_on_from(tmp_path, monkeypatch, error, stays):
+    def fails(*given, checkpoints, **knobs):
+        checkpoints.write({"step": 1})
+        raise error
+
+    monkeypatch.setattr("core.training.run.fit", fails)
+    config = small_runs.config(small_runs.write_table(tmp_path / "reviews.csv"))
+    with pytest.raises(type(error)):
+        train(config, tmp_path / "run", emit=lambda event: None, argv=[])
+    assert (tmp_path / "run" / run_folder.CHECKPOINT).exists() == stays
