@@ -80,7 +80,7 @@ def _text_bytes(array: pa.Array) -> int:
 
 
 def _unreadable(error: Exception | str) -> str:
-    return f"this is no readable Parquet file: {' '.join(str(error).split())}"
+    return f"this is no readable Parquet file: {' '.join(str(error).split()).rstrip('.')}"
 
 
 if __name__ == "__main__":
