@@ -105,6 +105,11 @@ class Run:
         return shlex.join(["python", "-m", "core", *self.argv]) if self.argv else None
 
     @property
+    def step_name(self) -> str:
+        """What its curves go over: a linear model is fitted, and makes no steps."""
+        return "fit" if self.config is not None and self.config.epoch_name == "fit" else "step"
+
+    @property
     def is_alive(self) -> bool:
         """Whether its process lived when it was read."""
         return self.state in ("queued", "running")

@@ -216,8 +216,8 @@ def _curves(run: Run) -> None:
         drawn = {label: own[name] for label, name in names.items() if name in own}
         if drawn:
             with cells.cell():
-                figure, key = overlaid(drawn, title, y_format, steps), next(iter(names.values()))
-                panels.chart(figure, key=f"train_curve_{key}", alt=f"{title} over the steps")
+                figure, key = overlaid(drawn, title, y_format, steps, run.step_name), next(iter(names.values()))
+                panels.chart(figure, key=f"train_curve_{key}", alt=f"{title} over the {run.step_name}s")
 
 
 def _origin(run: Run) -> None:

@@ -193,12 +193,13 @@ def curves(chosen: Sequence[Run]) -> dict[str, go.Figure]:
     if silent:
         st.caption(markdown.literal(f"No course of training is on record for {', '.join(silent)}."))
     steps = controls.steps(max(map(_last_step, chosen)), "compare_steps")
+    step_name = "fit" if all(run.step_name == "fit" for run in chosen) else "step"
     cells, drawn = st.grid(2, min_column_width=320, gap="medium"), {}
     for name, (y_title, y_format) in AXES.items():
         own = {title: of[name] for title, of in found.items() if name in of}
         if own:
-            title = f"{y_title} over the steps"
-            drawn[title] = overlaid(own, y_title, y_format, steps)
+            title = f"{y_title} over the {step_name}s"
+            drawn[title] = overlaid(own, y_title, y_format, steps, step_name)
             with cells.cell():
                 panels.chart(drawn[title], key=f"compare_{name}", alt=title)
     return drawn

@@ -32,8 +32,10 @@ WILD, WILD_FORMAT = 1_000.0, ".3~g"
 """No training in its senses reaches so much; beyond it values are drawn on a logarithmic axis, and read in this format."""
 
 
-def overlaid(found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None) -> go.Figure:
-    """A line for each name, over the step, and a mark where another process went on.
+def overlaid(
+    found: Mapping[str, Curve], y_title: str, y_format: str, steps: tuple[int, int] | None = None, step_name: str = "step"
+) -> go.Figure:
+    """A line for each name, over the step or what else `step_name` says, and a mark where another process went on.
 
     `y_format`, of a value that is pointed at, is d3's, such as ".1%"; ticks have as many digits as tell them apart. `steps`:
     the range that is shown. Of values that went wild the axis is logarithmic, if none is 0, and says so.
@@ -41,8 +43,8 @@ def overlaid(found: Mapping[str, Curve], y_title: str, y_format: str, steps: tup
     values = [value for curve in found.values() for value in curve.values if math.isfinite(value)]
     wild = max(values, default=0.0) > WILD
     y_format = WILD_FORMAT if wild else y_format
-    figure = go.Figure([_line(number, name, curve, y_format) for number, (name, curve) in enumerate(found.items())])
-    figure.update_xaxes(title="step", tickformat=",d", rangemode="tozero", range=steps)
+    figure = go.Figure([_line(number, name, curve, y_format, step_name) for number, (name, curve) in enumerate(found.items())])
+    figure.update_xaxes(title=step_name, tickformat=",d", rangemode="tozero", range=steps)
     figure.update_yaxes(title=y_title, exponentformat="power", minexponent=5, range=_around_one_value(found))
     if wild and min(values) > 0:
         figure.update_yaxes(title=f"{y_title}, log scale", type="log", nticks=6)
@@ -77,7 +79,7 @@ def _color(number: int) -> str:
     return CATEGORICAL[number % len(CATEGORICAL)]
 
 
-def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:
+def _line(number: int, name: str, curve: Curve, y_format: str, step_name: str) -> go.Scatter:
     color = _color(number)
     return go.Scatter(
         x=curve.steps,
@@ -86,5 +88,5 @@ def _line(number: int, name: str, curve: Curve, y_format: str) -> go.Scatter:
         mode="lines+markers" if len(curve.steps) <= MARKED else "lines",
         line=dict(color=color, width=2, dash=DASHES[number // len(CATEGORICAL) % len(DASHES)]),
         marker=dict(color=color, size=6),
-        hovertemplate=f"step %{{x:,d}}: %{{y:{y_format}}}<extra>%{{fullData.name}}</extra>",
+        hovertemplate=f"{step_name} %{{x:,d}}: %{{y:{y_format}}}<extra>%{{fullData.name}}</extra>",
     )

@@ -21,6 +21,12 @@ def test_a_chosen_range_of_steps_is_the_axis():
     assert list(overlaid({"a": SHORT}, "loss", ".3f", steps=(2, 7)).layout.xaxis.range) == [2, 7]
 
 
+def test_a_linear_model_has_fits_for_steps():
+    figure = overlaid({"a": SHORT}, "accuracy", ".1%", step_name="fit")
+    assert figure.layout.xaxis.title.text == "fit" and figure.data[0].hovertemplate.startswith("fit ")
+    assert overlaid({"a": SHORT}, "accuracy", ".1%").layout.xaxis.title.text == "step"
+
+
 def test_names_are_text():
     assert overlaid({"<b>a</b> $x$": SHORT}, "loss", ".3f").data[0].name == "&lt;b&gt;a&lt;/b&gt; &#36;x&#36;"
 

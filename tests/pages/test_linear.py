@@ -113,3 +113,8 @@ def test_progress_is_that_of_its_fits():
     assert live._fitted(started, None, "cpu") == (0.0, "1,000 parameters, 900 reviews, cpu")
     share, said = live._fitted(started, fit, "cpu")
     assert share == 0.25 and said.startswith("Fit 1 of 4 · validation accuracy 90.0% · about 60 s left")
+
+
+def test_its_curves_are_over_fits(linear_root):
+    assert read_model(linear_root / "nb").step_name == "fit"
+    assert read_model(linear_root / "imdb-encoder").step_name == "step"
