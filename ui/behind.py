@@ -11,6 +11,7 @@ from core.data.checks import COUNTED, SideCheck
 from core.evaluation.answers import Order, arrange
 from core.evaluation.behind import OF_ONE, OF_TWO, Wanted, Which, answered, confusion, wanted_places
 from core.evaluation.predictions import Predictions, aligned
+from core.figures.labels import interval
 from core.statistics import share
 from ui import answer_table, compare, controls, export, loaders, markdown, panels
 from ui.review_text import as_html
@@ -85,7 +86,7 @@ def standing(found: Behind, place: int) -> str:
     assert right is not None
     often = found.label_names[int(most.index[0])]
     return (
-        f"right in {right.value:.1%} of {len(answers):,} reviews (95% interval {right.low:.1%} to {right.high:.1%}); always "
+        f"right in {right.value:.1%} of {len(answers):,} reviews ({interval(right.low, right.high)}); always "
         f"answering “{often}” would be right in {most.iloc[0] / len(answers):.1%}."
     )
 

@@ -8,6 +8,7 @@ import streamlit as st
 from core.evaluation.calibration import THRESHOLDS, Asked, asked, best_threshold, calibration_bins, calibration_error
 from core.evaluation.predictions import Predictions
 from core.figures.calibration import calibration_curve, confidence_histogram, threshold_curve
+from core.figures.labels import interval
 from core.records import CalibrationBin, Estimate
 from core.statistics import share
 from ui import compare, controls, export, loaders, markdown, panels
@@ -70,8 +71,8 @@ def finding(model: str, found: Predictions) -> str:
     else:
         said += ": it may well be right as often as it says"
     return (
-        f"{model}: {sure:.1%} sure on average, and right in {right.value:.1%} of {len(found):,} reviews (95% interval "
-        f"{right.low:.1%} to {right.high:.1%}); calibration error {error.value:.1%}, {said}."
+        f"{model}: {sure:.1%} sure on average, and right in {right.value:.1%} of {len(found):,} reviews "
+        f"({interval(right.low, right.high)}); calibration error {error.value:.1%}, {said}."
     )
 
 

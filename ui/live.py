@@ -9,7 +9,7 @@ from core.artifact import model_folders
 from core.curves import last
 from core.events import EpochFinished, Event, Failed, Started, StepFinished, TableRead, TrainingStarted
 from core.figures.curves import AXES, overlaid
-from core.figures.labels import duration, percent
+from core.figures.labels import duration, interval, percent
 from core.runs import Kept, Run
 from ui import controls, launching, loaders, markdown, panels, training
 
@@ -182,8 +182,8 @@ def finished(run: Run) -> str:
     parts = []
     for side in ("validation", "test"):
         accuracy, low, high, n = (run.figure("metrics", side, name) for name in ("accuracy", "low", "high", "n"))
-        if None not in (accuracy, low, high, n):
-            parts.append(f"{side} {accuracy:.1%} (95% interval {low:.1%} to {high:.1%}, n = {n:,.0f})")
+        if accuracy is not None and low is not None and high is not None and n is not None:
+            parts.append(f"{side} {accuracy:.1%} ({interval(low, high)}, n = {n:,.0f})")
     seconds = run.figure("training", "train_s")
     took = "" if seconds is None else f"Trained for {duration(seconds)}. "
     return f"{took}Accuracy: {', '.join(parts)}." if parts else f"{took}Its figures are not on record."

@@ -16,7 +16,7 @@ from core.data.uploads import Upload
 from core.evaluation.answers import Order, Scored, accuracy, arrange, difference, side_by_side, with_answers
 from core.evaluation.pasted import split_pasted
 from core.evaluation.writing import csv_for_excel, inert, rendered
-from core.figures.labels import shorten
+from core.figures.labels import interval, shorten
 from ui import answer_table, export, loaders, markdown, panels, tables
 
 MOST = 10_000
@@ -201,7 +201,7 @@ def _right(one: Scored, labels: Sequence[object]) -> str:
     found = accuracy(one, labels)
     parts = ["No row has a label that it knows" if found.interval is None else
              f"{found.right / found.n:.1%} agree with the table's labels "
-             f"(95% interval {found.interval[0]:.1%} to {found.interval[1]:.1%}, n = {found.n:,})"]  # fmt: skip
+             f"({interval(*found.interval)}, n = {found.n:,})"]  # fmt: skip
     if found.unknown:
         parts.append(f"{_rows_have(found.unknown)} a label other than {', '.join(one.label_names[:8])}, and no part in this")
     if found.unlabelled:

@@ -48,6 +48,11 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def interval(low: float, high: float) -> str:
+    """What one may be 95% sure of, for a share."""
+    return f"95% interval {low:.1%} to {high:.1%}"
+
+
 def duration(seconds: float) -> str:
     """A time in the unit that a person would take, without false digits."""
     if seconds < 1:
