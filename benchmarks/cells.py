@@ -54,7 +54,7 @@ def steps(setting: Setting) -> Iterator[Table]:
     measured: list[CellMeasured] = []
     for cell in _step_cells(setting):
         measured.append(sweep.measured(cell, ("speed",)))
-        yield _step_table(setting, measured)
+        yield _step_table(measured)
 
 
 def _step_cells(setting: Setting) -> list[Cell]:
@@ -67,7 +67,7 @@ def _step_cells(setting: Setting) -> list[Cell]:
     return sweep.cells(encoder) + sweep.cells(replace(encoder, networks=("bilstm",), n_layers=1))
 
 
-def _step_table(setting: Setting, measured: Iterable[CellMeasured]) -> Table:
+def _step_table(measured: Iterable[CellMeasured]) -> Table:
     return Table(
         name="steps",
         caption=(

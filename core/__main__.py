@@ -15,11 +15,12 @@ from tqdm import tqdm
 from core import jobs as processes
 from core import run_folder, runs
 from core.ablate import ablate_command
+from core.artifact import Reader
 from core.claims.command import claims
 from core.config import Architecture, DataConfig, RunConfig, TrainingConfig
 from core.data.reviews import stamp
 from core.events import Cancelled, EpochFinished, Event, Failed, Queued, StepFinished, TableRead, TrainingStarted
-from core.figures.labels import percent
+from core.figures.labels import count, percent
 from core.flags import TEXT, Json, ModelFolder, PresetName, Text, WithoutPrefix
 from core.inspection.command import explain
 from core.jobs import Ended, Stopped, device_of, hold, is_first, tell, told_to_end
@@ -114,23 +115,29 @@ def predict(
         raise ValueError("got both --text and --file, expected one" if text is not None else "expected --text or --file")
     opened = open_reader(model)
     if file is not None:
-        from core.evaluation.table import label_table
+        _label(opened, file, out, text_column, windows, as_json)
+    elif text is not None:
+        _answer(opened, text, windows, as_json)
 
-        with _Counter("labelled", hidden=as_json) as counter:
-            summary = label_table(opened, file, out, text_column, windows, counter)
-        if not as_json:
-            _say_assumed(summary["assumed"])
-        blank = f" and {summary['without_text']} rows without text left as they are" if summary["without_text"] else ""
-        print(
-            json.dumps(summary, ensure_ascii=False)
-            if as_json
-            else f"{summary['n']} reviews labelled{blank}; the table is in {summary['out']}"
-        )
+
+def _label(model: Reader, file: Path, out: Path | None, text_column: str, windows: bool, as_json: bool) -> None:
+    from core.evaluation.table import label_table
+
+    with _Counter("labelled", hidden=as_json) as counter:
+        summary = label_table(model, file, out, text_column, windows, counter)
+    if as_json:
+        print(json.dumps(summary, ensure_ascii=False))
         return
-    assert text is not None
+    _say_assumed(summary["assumed"])
+    n_blank = summary["without_text"]
+    blank = f" and {count(n_blank, 'row')} without text left as {'it is' if n_blank == 1 else 'they are'}" if n_blank else ""
+    print(f"{count(summary['n'], 'review')} labelled{blank}; the table is in {summary['out']}")
+
+
+def _answer(model: Reader, text: str, windows: bool, as_json: bool) -> None:
     from core.inspection.reading import read
 
-    answer = read(opened, text, windows=windows).prediction
+    answer = read(model, text, windows=windows).prediction
     if as_json:
         print(json.dumps({
             "label": answer.label, "probabilities": answer.probabilities,

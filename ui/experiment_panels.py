@@ -75,7 +75,7 @@ def results(outcomes: Sequence[Outcome], run: Run) -> None:
     """What can be told until now, and the ways on."""
     findings(outcomes)
     _losses(run)
-    _doors(outcomes, run)
+    _doors(outcomes)
     table(outcomes, run.name, _of(run), run.command or "", "ablate_table")
 
 
@@ -142,7 +142,7 @@ def _curves(run: Run) -> dict[str, dict[str, dict[str, Curve]]]:
     return found
 
 
-def _doors(outcomes: Sequence[Outcome], run: Run) -> None:
+def _doors(outcomes: Sequence[Outcome]) -> None:
     """Members of one seed beside one another in Compare: base and variants."""
     first = [outcome.finished[0].run for outcome in outcomes if outcome.finished]
     there = {member.id for member in loaders.members()}
