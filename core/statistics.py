@@ -44,6 +44,12 @@ class Difference:
         return self.p < SURE
 
 
+def softmax(logits: Float[np.ndarray, "*n C"]) -> Float[np.ndarray, "*n C"]:
+    """The probability that logits give each class, in float64."""
+    exponentials = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
 def wilson(successes: int, n: int) -> tuple[float, float]:
     """The 95% interval of a share (Wilson 1927). ValueError where n is 0: there is nothing to say."""
     if n == 0:

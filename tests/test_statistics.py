@@ -3,6 +3,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.special import softmax as scipy_softmax
 from scipy.stats import bootstrap, chi2, ttest_1samp, ttest_rel
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
@@ -24,6 +25,7 @@ from core.statistics import (
     mean_of_seeds,
     over_seeds,
     share,
+    softmax,
     tango,
     verdict,
     wilson,
@@ -39,6 +41,12 @@ def closed_form(successes: int, n: int) -> tuple[float, float]:
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return centre - half, centre + half
+
+
+def test_softmax_is_that_of_scipy_and_overflows_for_no_logit():
+    logits = np.array([[0.0, np.log(3), -1.0], [-500.0, 800.0, 799.0]], dtype=np.float32)
+    np.testing.assert_allclose(softmax(logits), scipy_softmax(logits.astype(np.float64), axis=-1), rtol=1e-12)
+    np.testing.assert_array_equal(softmax(logits[0]), softmax(logits)[0])
 
 
 @pytest.mark.parametrize(("successes", "n"), COUNTS)

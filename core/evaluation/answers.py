@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from core.data.labels import known_classes, label_key
 from core.evaluation.writing import free_name, inert
-from core.statistics import wilson
+from core.statistics import softmax, wilson
 from core.words import count_words, words_read
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Accuracy:
 def answer(model: Reader, texts: Sequence[str]) -> list[Answer]:
     """The answers for texts of which each has something to read; a long one is cut to what the model reads."""
     from core.data.tokenizer import encode
-    from core.evaluation.scoring import probabilities, score
+    from core.evaluation.scoring import score
 
     cut = model.cut
     encoded = [encode(model.tokenizer, text) for text in texts]
@@ -76,7 +76,7 @@ def answer(model: Reader, texts: Sequence[str]) -> list[Answer]:
     read = [[review.spans[i] for i in places] for review, places in zip(encoded, kept, strict=True)]
     return [
         Answer(probabilities=tuple(row), words=count_words(text), words_read=words_read(text, spans))
-        for row, text, spans in zip(probabilities(logits).tolist(), texts, read, strict=True)
+        for row, text, spans in zip(softmax(logits).tolist(), texts, read, strict=True)
     ]
 
 

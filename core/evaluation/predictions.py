@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from core.artifact import read_predictions
 from core.runs import read_model
+from core.statistics import softmax
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,10 +45,8 @@ class Predictions:
 
     @cached_property
     def probabilities(self) -> Float[np.ndarray, "n C"]:
-        """Softmax of the logits."""
-        from scipy.special import softmax  # a moment to import
-
-        return softmax(self.logits, axis=1)
+        """Of each class, for each review."""
+        return softmax(self.logits)
 
     @cached_property
     def confidence(self) -> Float[np.ndarray, "n"]:

@@ -13,12 +13,6 @@ from core.data.batches import collate, token_budget_batches
 TOKENS_PER_BATCH = 4096  # activations of a small network then stay in a core's cache
 
 
-def probabilities(logits: Float[np.ndarray, "*n C"]) -> Float[np.ndarray, "*n C"]:
-    """Softmax over the classes, in float64."""
-    exponentials = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)
-
-
 @torch.no_grad()
 def score(
     network: nn.Module, reviews: Sequence[Int[np.ndarray, "_"]], progress: Callable[[int], None] = lambda n: None, **asked: Any

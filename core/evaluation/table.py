@@ -12,9 +12,10 @@ from core.artifact import Reader
 from core.data.corpus import encode_corpus
 from core.data.table import labelled, open_as_named, texts_of
 from core.evaluation.metrics import metrics
-from core.evaluation.scoring import probabilities, score
+from core.evaluation.scoring import score
 from core.evaluation.writing import SPREADSHEETS, WRITERS, free_name, inert, rendered
 from core.records import Metrics
+from core.statistics import softmax
 from core.words import count_words
 
 Progress = Callable[[int, int], None]
@@ -50,7 +51,7 @@ def label_table(
     frame = table.frame
     rows, texts = texts_of(frame, text_name)
     _rendered(frame, out)  # refuses what this format cannot hold
-    shares = probabilities(table_logits(model, texts, windows=windows, progress=progress))
+    shares = softmax(table_logits(model, texts, windows=windows, progress=progress))
     names = [free_name(name, frame) for name in ("label", "probability")]
     labels = [model.label_names[i] for i in shares.argmax(-1)]
     frame[names[0]] = _placed(inert(labels) if out.suffix.lower() in SPREADSHEETS else labels, rows, len(frame))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.evaluation.scoring import probabilities
 from core.inspection.occlusion import occluded
 from core.inspection.subject import Subject
+from core.statistics import softmax
 
 MOST_DELETED = 20
 """Words that are taken away before it is said that none were found."""
@@ -46,7 +46,7 @@ def least_deletions(asked: Subject, *, remove: bool = True, heard: Callable[[int
     found = search.without_the_superfluous(search.greedily(heard))
     steps = search.logits([found[:n] for n in range(len(found) + 1)])
     return Deletions(
-        words=tuple(found), probabilities=probabilities(steps)[:, asked.target],
+        words=tuple(found), probabilities=softmax(steps)[:, asked.target],
         label=asked.model.label_names[int(steps[-1].argmax())], n_asked=search.n_asked,
     )  # fmt: skip
 

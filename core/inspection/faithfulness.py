@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.artifact import Reader
-from core.evaluation.scoring import probabilities
 from core.inspection.subject import Subject, subject
 from core.records import Evidence, Faithfulness
+from core.statistics import softmax
 
 STEPS = 10
 RANDOM_ORDERS = 8
@@ -105,7 +105,7 @@ def _curves(
     """All variants are scored together; those without a word and without any are the same in every order."""
     ends = [asked.ids, asked.without(asked.read, remove=remove)]
     between = [asked.without(order[:count], remove=remove) for order in orders for count in counts[1:-1]]
-    scored = probabilities(asked.logits(ends + between))[:, asked.target]
+    scored = softmax(asked.logits(ends + between))[:, asked.target]
     inner = scored[2:].reshape(len(orders), -1)
     whole, nothing = (np.full((len(orders), 1), end) for end in scored[:2])
     return np.concatenate([whole, inner, nothing], axis=1)

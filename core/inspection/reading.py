@@ -10,8 +10,8 @@ from jaxtyping import Int
 from core.artifact import Reader
 from core.data.batches import Cut, collate
 from core.data.tokenizer import Encoded, encode
-from core.evaluation.scoring import probabilities
 from core.records import AttentionMap, Prediction, Reading
+from core.statistics import softmax
 from core.words import joined
 
 MOST_WINDOWS = 64
@@ -63,7 +63,7 @@ def prediction(label_names: Sequence[str], logits: np.ndarray, n_tokens: int, n_
     """Logits as an answer."""
     return Prediction(
         label=label_names[int(logits.argmax())],
-        probabilities=dict(zip(label_names, probabilities(logits).tolist(), strict=True)),
+        probabilities=dict(zip(label_names, softmax(logits).tolist(), strict=True)),
         logits=tuple(logits.tolist()),
         tokens_read=n_read,
         tokens_left_out=n_tokens - n_read,
