@@ -36,7 +36,7 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
     figure = contrast_heatmap(found["word"].tolist(), rows, label)
     alt = f"What each word is worth for {label}, {called[0]} and {called[1]}: {largest_difference(found)}"
     panels.chart(figure, key=f"{key}_chart", alt=alt)
-    notes = NOTES.format(label=label)
+    notes = explained(both)
     st.caption(markdown.literal(notes))
     with panels.unfolded("Every number", f"{key}_numbers") as is_open:
         if is_open:
@@ -46,6 +46,13 @@ def show(both: Contrast, models: tuple[str, str], called: tuple[str, str], key: 
             export.downloads(
                 export.Export(title=title, table=found, of=of(models), said=said, charts=charts, notes=[notes]), key=key
             )
+
+
+def explained(both: Contrast) -> str:
+    """What the numbers are."""
+    at_once = max(both.first.together, both.second.together)
+    grouped = f" Words were hidden {at_once} at a time, since there are so many." if at_once > 1 else ""
+    return NOTES.format(label=both.first.label) + grouped
 
 
 def _side_by_side(both: Contrast, models: tuple[str, str], called: tuple[str, str]) -> None:

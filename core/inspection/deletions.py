@@ -1,6 +1,6 @@
 """The fewest words without which an answer is another: a counterfactual of deletions (SEDC, Martens and Provost 2014)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,6 @@ class Deletions:
     """Of the class that the whole text is predicted to be of: of the whole, then without the first word, the first two..."""
     label: str
     """The answer without all of these words."""
-    n_asked: int
-    """Variants of the text that the model has read."""
 
     @property
     def flips(self) -> bool:
@@ -35,30 +33,29 @@ class Deletions:
         return bool(self.words)
 
 
-def least_deletions(asked: Subject, *, remove: bool = True, heard: Callable[[int], None] = lambda n: None) -> Deletions:
+def least_deletions(asked: Subject, *, remove: bool = True) -> Deletions:
     """A minimal set of words to turn the predicted answer: none can be put back, though a smaller set may be elsewhere.
 
     The word without which the answer is weakest goes first, then the one without which what is left is, and so on, up to
     `MOST_DELETED` of `MOST_CANDIDATES`; then those are put back that can be. Words are cut out, or without `remove` masked.
-    `heard` is told of each word that is gone.
     """
     search = _Search(asked, remove)
-    found = search.without_the_superfluous(search.greedily(heard))
+    found = search.without_the_superfluous(search.greedily())
     steps = search.logits([found[:n] for n in range(len(found) + 1)])
     return Deletions(
         words=tuple(found), probabilities=softmax(steps)[:, asked.target],
-        label=asked.model.label_names[int(steps[-1].argmax())], n_asked=search.n_asked,
+        label=asked.model.label_names[int(steps[-1].argmax())],
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
 class _Search:
     """What a review is worth without some of its words."""
 
-    def __init__(self, asked: Subject, remove: bool) -> None:
-        self.asked, self.remove, self.n_asked = asked, remove, 0
+    asked: Subject
+    remove: bool
 
     def logits(self, sets: Sequence[Sequence[int]]) -> Float[np.ndarray, "n C"]:
-        self.n_asked += len(sets)
         return self.asked.logits([self.asked.without(gone, remove=self.remove) for gone in sets])
 
     def margins(self, sets: Sequence[Sequence[int]]) -> Float[np.ndarray, "n"]:
@@ -67,20 +64,18 @@ class _Search:
         ahead = logits[:, target] - np.delete(logits, target, axis=1).max(1)
         return np.where(logits.argmax(1) == target, ahead, np.minimum(ahead, -np.finfo(np.float32).tiny))
 
-    def greedily(self, heard: Callable[[int], None]) -> list[int]:
+    def greedily(self) -> list[int]:
         """Words, one after the other, until the answer is another; none if it never is."""
         left, gone = self.candidates(), []
         while left and len(gone) < MOST_DELETED:
             margins = self.margins([[*gone, word] for word in left])
             gone.append(left.pop(int(margins.argmin())))
-            heard(len(gone))
             if margins.min() < 0:
                 return gone
         return []
 
     def candidates(self) -> list[int]:
         values, _ = occluded(self.asked)
-        self.n_asked += 1 + len(self.asked.read)
         return sorted(self.asked.read.tolist(), key=lambda word: -values[word])[:MOST_CANDIDATES]
 
     def without_the_superfluous(self, gone: list[int]) -> list[int]:

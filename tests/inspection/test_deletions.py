@@ -85,11 +85,10 @@ def test_only_candidates_are_tried(models, monkeypatch):
 
 
 def test_probabilities_are_of_the_way_there(models):
-    asked, heard = subject(bag_of_words(models["one-head"], WEIGHTS), "good plot film bad"), []
-    found = least_deletions(asked, heard=heard.append)
+    found = least_deletions(subject(bag_of_words(models["one-head"], WEIGHTS), "good plot film bad"))
     odds = np.array([2.3, 0.3, -0.7])
     np.testing.assert_allclose(found.probabilities, 1 / (1 + np.exp(-odds)), rtol=1e-5)
-    assert found.words == (0, 1) and heard == [1, 2] and found.n_asked == 1 + 4 + 4 + 3 + 2 + 3
+    assert found.words == (0, 1)
 
 
 def test_words_that_were_not_read_are_no_candidates(model):

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.data.reviews import Reviews
 from core.data.splits import split
 from core.figures.colors import AGAINST, ink
+from core.inspection import edits
 from core.inspection.checklist import Checked
 from core.inspection.deletions import Deletions
 from core.inspection.edits import Weighed
@@ -215,8 +216,16 @@ def weighed() -> Weighed:
     )  # fmt: skip
 
 
+def test_it_is_said_where_words_were_hidden_together():
+    alone, grouped = weighed(), replace(weighed(), together=3)
+    assert "at a time" not in contrast.explained(edits.contrast(alone, alone))
+    assert contrast.explained(edits.contrast(alone, grouped)).endswith(
+        "Words were hidden 3 at a time, since there are so many."
+    )
+
+
 def test_what_turns_an_answer_is_named_in_the_order_of_the_text():
-    found = Deletions(words=(2, 0), probabilities=np.array([0.9, 0.6, 0.2]), label="down", n_asked=9)
+    found = Deletions(words=(2, 0), probabilities=np.array([0.9, 0.6, 0.2]), label="down")
     assert whatif.without(weighed(), found).startswith(
         "Without 2 of the 3 words and signs read, 'a', 'a', the answer turns from up (90.0%) to down. "
         "With any of them back it is up again; another set may be smaller."
@@ -227,19 +236,19 @@ def test_what_turns_an_answer_is_named_in_the_order_of_the_text():
 
 
 def test_one_word_is_the_least_there_can_be():
-    found = Deletions(words=(1,), probabilities=np.array([0.9, 0.2]), label="down", n_asked=9)
+    found = Deletions(words=(1,), probabilities=np.array([0.9, 0.2]), label="down")
     assert "to down. Looked for among" in whatif.without(weighed(), found)
 
 
 def test_what_turns_nothing_is_said_with_its_limit():
-    found = Deletions(words=(), probabilities=np.array([0.9]), label="up", n_asked=9)
+    found = Deletions(words=(), probabilities=np.array([0.9]), label="up")
     said = whatif.without(weighed(), found)
     assert said.startswith("The answer stays up (90.0%): no set of up to 3 words was found")
     assert said.endswith("Looked for among all that was read, the strongest first, up to 3 at once.")
 
 
 def test_of_one_word_and_of_many_it_is_said_how_many_were_tried():
-    none = Deletions(words=(), probabilities=np.array([0.9]), label="up", n_asked=9)
+    none = Deletions(words=(), probabilities=np.array([0.9]), label="up")
     one = replace(weighed(), words=weighed().words[:1], values=np.array([1.0]))
     assert "no set of up to 1 word was found" in whatif.without(one, none)
     gone = replace(none, words=(0,), probabilities=np.array([0.9, 0.2]), label="down")
