@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.figures.attention import attention_heatmap, largest_weight, thumbnail
 from core.figures.heads import accuracy_without, scatter
-from core.figures.labels import token_labels
+from core.figures.labels import percent, token_labels
 from core.records import Estimate, Head, Reading
 from core.statistics import Difference, share, verdict
 from ui import compare, controls, explanations, export, loaders, markdown, panels
@@ -181,7 +181,7 @@ def effect(before: Reading, after: Reading) -> str:
     label = before.prediction.label
     was, now = (one.prediction.probabilities[label] for one in (before, after))
     flipped = "" if after.prediction.label == label else f", and the answer turns to {after.prediction.label}"
-    return f"{label}: {was:.1%} with all heads, {now:.1%} without those ({100 * (now - was):+.1f} points){flipped}."
+    return f"{label}: {percent(was)} with all heads, {percent(now)} without those ({100 * (now - was):+.1f} points){flipped}."
 
 
 def sample(name: str, how: str) -> None:

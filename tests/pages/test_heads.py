@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.data.splits import Splits
 from core.inspection.heads import Importance
-from core.records import Head
+from core.records import Head, Prediction, Reading
 from tests.small_models import TEXTS
 from ui import heads, loaders
 
@@ -100,6 +100,20 @@ def test_what_a_sample_says():
     assert list(table["accuracy"]) == [100, 90] and list(table["points"]) == ["±0.0", "-10.0"]
     idle = replace(found, answers_without=np.stack([labels, labels])[None])
     assert "no single head is missed by more than chance" in heads.finding(idle, idle.differences())
+
+
+def answered(p: float) -> Reading:
+    label = "up" if p > 0.5 else "down"
+    prediction = Prediction(
+        label=label, probabilities={"up": p, "down": 1 - p}, logits=(0.0, 0.0), tokens_read=1, tokens_left_out=0
+    )
+    return Reading(text="a", prediction=prediction, windows=(), read=((0, 1),), training_mode=False)
+
+
+def test_an_answer_that_is_not_certain_is_not_said_to_be():
+    assert heads.effect(answered(0.9999), answered(0.4)) == (
+        "up: over 99.9% with all heads, 40.0% without those (-60.0 points), and the answer turns to down."
+    )
 
 
 def test_heads_are_sorted_by_the_size_of_an_effect_and_in_their_places():
