@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core import runs
-from core.curves import last
+from core.curves import Curve, last
 from core.events import Failed, StepFinished
 from core.figures.curves import AXES, overlaid
 from core.runs import Run
@@ -18,6 +18,7 @@ UNDOABLE = 5
 """Deleted runs that the page offers to bring back; the trash holds all of them."""
 MOST_LENGTHS = 5
 """Models that the page of lengths draws."""
+NO_CURVE = Curve(steps=(), values=())
 COLUMNS = {
     "created": st.column_config.DatetimeColumn("created (UTC)", format="D MMM YYYY, HH:mm"),
     "validation": st.column_config.NumberColumn(format="%.1f%%"),
@@ -196,8 +197,8 @@ def curves(chosen: Sequence[Run]) -> dict[str, go.Figure]:
     step_name = "fit" if all(run.step_name == "fit" for run in chosen) else "step"
     cells, drawn = st.grid(2, min_column_width=320, gap="medium"), {}
     for name, (y_title, y_format) in AXES.items():
-        own = {title: of[name] for title, of in found.items() if name in of}
-        if own:
+        own = {title: of.get(name, NO_CURVE) for title, of in found.items()}  # which keeps each run's colour
+        if any(name in of for of in found.values()):
             title = f"{y_title} over the {step_name}s"
             drawn[title] = overlaid(own, y_title, y_format, steps, step_name)
             with cells.cell():

@@ -18,6 +18,7 @@ from core.checked import to_json
 from core.config import BiLSTMArchitecture, DataConfig, RunConfig, TrainingConfig
 from core.evaluation.paired import Paired
 from core.events import Cancelled, EpochFinished, Event, Failed, Finished, Queued, Started, StepFinished
+from core.figures.colors import CATEGORICAL
 from core.statistics import Difference
 from tests.pages.test_train import STARTED
 from ui import compare, launching
@@ -424,6 +425,15 @@ def test_curves_are_drawn_in_the_range_of_steps(page, root):
     assert [trace["name"] for trace in charts[0]["data"]] == ["&lt;i&gt;a&lt;/i&gt; · a", "b"]
     assert charts[2]["layout"]["yaxis"]["tickformat"] == ".1%"
     assert not page.exception
+
+
+def test_a_run_keeps_its_colour_and_name_where_another_has_no_curve(page, root):
+    make(root, "a", EPOCH)
+    make(root, "b", STEP, EPOCH)
+    choose(page, "a", "b")
+    steps, epochs = (json.loads(chart.proto.spec) for chart in page.get("plotly_chart")[:2])
+    assert [[trace["line"]["color"] for trace in chart["data"]] for chart in (steps, epochs)] == [list(CATEGORICAL[:2])] * 2
+    assert [len(trace["x"]) for trace in steps["data"]] == [0, 1] and steps["layout"]["showlegend"]
 
 
 def test_where_a_run_went_on_is_marked_in_its_colour(page, root):
