@@ -25,7 +25,7 @@ NOTES = (
     "Each ablation and its base are trained with the same seeds, so that reviews, first weights and order are the same as far "
     "as they can be. A difference is the mean over seeds of that in test accuracy, with Student's 95% interval; it counts as "
     "shown where p, corrected for all of these comparisons (Holm), is below 0.05. A whisker is of one ablation by itself, "
-    "uncorrected. With three seeds only large differences can be shown. Times are of training alone. Memory is the peak of a "
+    "uncorrected. With a few seeds only large differences can be shown. Times are of training alone. Memory is the peak of a "
     "step: measured on a GPU, and predicted on a CPU, where one process trains all members and keeps what the earlier ones "
     "took."
 )
