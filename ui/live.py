@@ -215,6 +215,7 @@ def _curves(run: Run) -> None:
     for (title, y_format), names in TOGETHER.items():
         drawn = {label: own[name] for label, name in names.items() if name in own}
         if drawn:
+            title = title if len(drawn) > 1 else next(AXES[name][0] for name in names.values() if name in own)
             with cells.cell():
                 figure, key = overlaid(drawn, title, y_format, steps, run.step_name), next(iter(names.values()))
                 panels.chart(figure, key=f"train_curve_{key}", alt=f"{title} over the {run.step_name}s")

@@ -241,6 +241,12 @@ def test_a_running_one_says_where_it_is(first_page, root):
     assert len(page.get("plotly_chart")) == 5
 
 
+def test_a_single_loss_says_which_it_is(first_page, root):
+    made(root, "1", Started(device="cpu"), STARTED, EPOCH)
+    chart = json.loads(looking_at(first_page, "1").get("plotly_chart")[0].proto.spec)
+    assert chart["layout"]["yaxis"]["title"]["text"] == "validation loss (nats)"
+
+
 def test_a_run_that_ends_early_is_still_drawn_when_it_was_followed(first_page, root):
     folder = made(root, "1", Started(device="cpu"), STARTED, step(25), step(50))
     with FileLock(folder / "lock"):
