@@ -36,8 +36,8 @@ def _draw(id: str, known: run_folder.State) -> None:
             st.rerun()  # the page around may offer other things now, and looks again at another pace
         st.subheader(markdown.literal(run.name), anchor=False)
         if run.is_alive:
+            _stop(run)  # above what grows, so that it stays where it is while it is pressed
             _standing(run)
-            _stop(run)
         else:
             _outcome(run)
         _curves(run)

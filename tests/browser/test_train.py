@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from playwright.sync_api import Locator
 
 from core import run_folder, runs
-from core.events import Started, TrainingStarted
+from core.events import Started, StepFinished, TrainingStarted
 from tests import small_runs
 from tests.browser.conftest import ROOT, faults, running
 
@@ -46,9 +47,9 @@ def start(page, epochs: int) -> str:
     return page.url.partition("train_run=")[2].partition("&")[0]
 
 
-def press(page, name: str) -> None:
-    """Presses a button of the page; the toolbar can have one of that name, too."""
-    page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True).click()
+def button(page, name: str) -> Locator:
+    """A button of the page; the toolbar can have one of that name, too."""
+    return page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)
 
 
 def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(root, model_root, tmp_path, page, browser):
@@ -77,13 +78,13 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
         stored = runs.read(id).kept
         assert stored is not None and stored.step > 0
         page.get_by_text(f"Resume goes on after step {stored.step:,} of").wait_for()
-        press(page, "Resume")
+        button(page, "Resume").click()
         progress.wait_for(timeout=300_000)  # torch may be slow to import
         begun = [event.step for event in runs.read(id).events if isinstance(event, TrainingStarted)]
         assert begun == [0, stored.step]
         page.get_by_role("link", name="Memory").click()  # every page says what runs
         page.get_by_test_id("stSidebar").get_by_role("link", name="reviews.csv").click()
-        press(page, "Stop")
+        button(page, "Stop").click()
         page.get_by_text("Stopped. Trained for").wait_for(timeout=300_000)
         page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 5")
         page.locator("[data-testid=stMain]").get_by_role("link", name="Compare").click()
@@ -104,15 +105,29 @@ app = st.App({main!r})
 """The app where a page goes on being drawn after its buttons can be pressed."""
 
 
-def test_a_button_that_is_pressed_while_the_page_is_drawn_is_heard(root, model_root, tmp_path, page):
+PROGRESS = (
+    TrainingStarted(n_parameters=7, n_train=40, n_validation=5, epochs=2, device="cpu", precision="float32", backend="eager"),
+    StepFinished(
+        epoch=1, step=3, total_steps=6, loss=0.7, lr=0.01, gradient_norm=0.9, largest_logit=0.3, reviews_per_s=8.0,
+        tokens_per_s=90.0,
+    ),
+)  # fmt: skip
+
+
+def test_a_button_that_is_pressed_while_the_page_is_drawn_is_heard_and_stays_in_its_place(root, model_root, tmp_path, page):
     (root / "a").mkdir(parents=True)
     run_folder.write_request(root / "a", ["train"], "mine")
     run_folder.append_event(root / "a", Started(device="cpu"))
     (tmp_path / "slow.py").write_text(SLOW.format(main=str(ROOT / "ui" / "main.py")))
     with FileLock(root / "a" / "lock"), running(model_root, tmp_path / "log", str(tmp_path / "slow.py")) as server:
         page.goto(f"{server.url}/train?train_run=a")
-        press(page, "Stop")
+        button(page, "Stop").click()
         page.get_by_text("Asked to stop").wait_for()
+        place = button(page, "Stop").bounding_box()
+        for event in PROGRESS:
+            run_folder.append_event(root / "a", event)
+        page.get_by_text("gradient norm").wait_for()
+        assert button(page, "Stop").bounding_box() == place
     assert (root / "a" / "cancel").exists()
 
 
