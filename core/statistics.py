@@ -174,11 +174,6 @@ def _bootstrap(
     return float(figure(counts[None].astype(float))[0]), np.concatenate([figure(draws) for draws in drawn])
 
 
-def accuracy(right: PerClass, there: PerClass, predicted: PerClass) -> Float[np.ndarray, "draws"]:
-    """Share of predictions that are right."""
-    return right.sum(1) / there.sum(1)
-
-
 def f1(right: PerClass, there: PerClass, predicted: PerClass) -> Float[np.ndarray, "draws"]:
     """F1 of the second of two classes; of more, the mean over all. 0 for a class that is neither there nor predicted."""
     each = 2 * right / np.maximum(there + predicted, 1)
