@@ -180,8 +180,9 @@ def effect(before: Reading, after: Reading) -> str:
     """What switching heads off did to the answer, a sentence."""
     label = before.prediction.label
     was, now = (one.prediction.probabilities[label] for one in (before, after))
+    points = compare.signed(100 * (now - was))
     flipped = "" if after.prediction.label == label else f", and the answer turns to {after.prediction.label}"
-    return f"{label}: {percent(was)} with all heads, {percent(now)} without those ({100 * (now - was):+.1f} points){flipped}."
+    return f"{label}: {percent(was)} with all heads, {percent(now)} without those ({points} points){flipped}."
 
 
 def sample(name: str, how: str) -> None:

@@ -114,6 +114,7 @@ def test_an_answer_that_is_not_certain_is_not_said_to_be():
     assert heads.effect(answered(0.9999), answered(0.4)) == (
         "up: over 99.9% with all heads, 40.0% without those (-60.0 points), and the answer turns to down."
     )
+    assert heads.effect(answered(0.9), answered(0.8999)) == "up: 90.0% with all heads, 90.0% without those (±0.0 points)."
 
 
 def test_heads_are_sorted_by_the_size_of_an_effect_and_in_their_places():
