@@ -48,25 +48,25 @@ def answered(monkeypatch, logits: dict[str, list]) -> list:
 
 
 def test_a_kernel_is_read_in_processes_of_its_own(root, monkeypatch):
-    monkeypatch.setattr(backends, "BACKENDS", {name: backends.BACKENDS[name] for name in ("varlen", "sdpa", "eager")})
-    eager, varlen, sdpa = compared(BackendsConfig(model=str(root / "imdb-encoder"), n=2))
+    monkeypatch.setattr(backends, "BACKENDS", {name: backends.BACKENDS[name] for name in ("varlen", "eager")})
+    eager, varlen = compared(BackendsConfig(model=str(root / "imdb-encoder"), n=2))
     assert (eager.backend, eager.n, eager.largest_difference, eager.changed) == ("eager", 2, 0, 0)
-    assert "aten::_softmax" in eager.kernel and "flash" in sdpa.kernel
-    assert 0 < sdpa.largest_difference < 1e-5 and sdpa.changed == 0
-    assert eager.median_s > 0 and sdpa.spread_s >= 0 and sdpa.peak_bytes >= 0 and sdpa.hardware
+    assert "aten::_softmax" in eager.kernel
+    assert eager.median_s > 0 and eager.spread_s >= 0 and eager.peak_bytes >= 0 and eager.hardware
     assert varlen.median_s is None and varlen.largest_difference is None and "cuda" in varlen.why_not
 
 
-def test_the_process_reads_what_scoring_reads(root, tmp_path):
+@pytest.mark.parametrize(("backend", "kernel"), [("chunked", "_Flash"), ("sdpa", "flash")])
+def test_the_process_reads_what_scoring_reads(root, tmp_path, backend, kernel):
     model = open_model(root / "cls")
     reviews = [np.array([5, 6, 7]), np.array([8, 9])]
     np.savez(tmp_path / "reviews.npz", ids=np.concatenate(reviews), lengths=[3, 2])
     asked = through.Asked(
-        kind="speed", model=str(root / "cls"), backend="chunked", device="cpu", reviews=str(tmp_path / "reviews.npz")
+        kind="speed", model=str(root / "cls"), backend=backend, device="cpu", reviews=str(tmp_path / "reviews.npz")
     )
     found = through.measure(asked)
     np.testing.assert_allclose(found["logits"], score(model.network, reviews), atol=1e-6)
-    assert found["kernel"] == "_Flash" and found["median_s"] > 0 and "peak_bytes" not in found
+    assert kernel in found["kernel"] and found["median_s"] > 0 and "peak_bytes" not in found
     json.dumps(found)
 
 
