@@ -28,6 +28,17 @@ def local_folder(named: Path) -> Path:
     return _downloaded(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else named
 
 
+def is_downloaded(name: str) -> bool:
+    """Whether the files of hub:OWNER/NAME are on this machine already, as far as can be told without asking the hub."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return isinstance(try_to_load_from_cache(name.removeprefix(PREFIX), "config.json"), str)
+    except HFValidationError:
+        return False
+
+
 def _downloaded(name: str) -> Path:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import (

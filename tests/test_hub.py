@@ -60,6 +60,18 @@ def test_a_classifier_of_the_hub_opens_once_its_settings_are_known(asked):
     assert all(name.endswith((".safetensors", ".json")) for name in everything - settings)
 
 
+def test_what_was_downloaded_before_is_known_without_the_hub(monkeypatch, tmp_path):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    names = ("hub:owner/name", "hub:owner/other", "hub:<b>/x", "hub:", "hub:../..")
+    assert not any(map(hub.is_downloaded, names))
+    stored = tmp_path / "models--owner--name"
+    (stored / "snapshots" / "a1").mkdir(parents=True)
+    (stored / "snapshots" / "a1" / "config.json").write_text("{}")
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text("a1")
+    assert [name for name in names if hub.is_downloaded(name)] == ["hub:owner/name"]
+
+
 @pytest.mark.parametrize("changes, reason", [
     (dict(model_type="gpt2"), "is of a 'gpt2'"), (dict(architectures=["BertForTokenClassification"]), "TokenClassification"),
     (dict(auto_map={"AutoConfig": "evil.Config"}), "asks for code of its own"),

@@ -84,14 +84,21 @@ def model(key: str) -> str:
 
 
 def _take_in_from_address(key: str) -> list[str]:
-    """Take in the classifiers from elsewhere that the address names, and say which cannot be opened."""
+    """Take in the classifiers from elsewhere that the address names, and say which cannot be opened.
+
+    An address may be anybody's: nothing is downloaded because of one.
+    """
     failed = []
     for name in st.query_params.get_all(key):
-        if loaders.is_foreign(name) and name not in loaders.reader_titles():
-            try:
-                loaders.take_in(name)
-            except ValueError as error:
-                failed.append(str(error))
+        if not loaders.is_foreign(name) or name in loaders.reader_titles():
+            continue
+        if loaders.is_to_download(name):
+            failed.append(f"{name}: this address names it, and it has not been downloaded; open it by Another")
+            continue
+        try:
+            loaders.take_in(name)
+        except ValueError as error:
+            failed.append(str(error))
     return failed
 
 

@@ -33,7 +33,7 @@ from core.evaluation import predictions as stored
 from core.evaluation.answers import Answer, Scored, answer
 from core.evaluation.paired import Paired, compare
 from core.evaluation.predictions import Predictions
-from core.hub import PREFIX, local_folder
+from core.hub import PREFIX, is_downloaded, local_folder
 from core.records import Head, LengthRange, Reading
 from core.runs import Run
 from core.statistics import Difference
@@ -88,6 +88,11 @@ def reader_titles() -> dict[str, str]:
 def is_foreign(name: str) -> bool:
     """Whether a name is that of a classifier from elsewhere: a whole path, or one of the hub. No model's name is like that."""
     return name.startswith(("/", PREFIX))
+
+
+def is_to_download(name: str) -> bool:
+    """Whether it would be downloaded to be opened."""
+    return name.startswith(PREFIX) and not is_downloaded(name)
 
 
 def take_in(named: str) -> str:

@@ -70,6 +70,15 @@ def test_an_address_that_names_what_is_gone_says_so_and_shows_the_others(first_p
     assert page.multiselect(key="score_models").value == ["one-head"]
 
 
+def test_an_address_downloads_nothing(first_page, monkeypatch):
+    monkeypatch.setattr("ui.loaders.take_in", lambda name: pytest.fail(f"{name} was opened"))
+    page = first_page.run().switch_page("../pages/score.py")
+    page.query_params["score_models"] = ["hub:owner/name", "one-head"]
+    page.run()
+    assert not page.exception and "hub:owner/name: this address names it, and it has not been downloaded" in errors(page)[0]
+    assert page.multiselect(key="score_models").value == ["one-head"]
+
+
 def test_a_table_is_scored_and_lengths_say_what_is_missing(score, folder):
     name(score, "score_models", folder)
     score.text_area(key="score_text").set_value("A superb film.\nDull and endless.").run()
