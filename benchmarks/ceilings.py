@@ -27,7 +27,7 @@ def gemm_rate(device: str) -> float:
 
 def part(setting: Setting) -> Iterator[Table]:
     """Table "ceilings"."""
-    found = [(dtype, ceilings(setting.device, dtype)) for dtype in DTYPES]
+    found = [(dtype, ceilings(setting.device, dtype)) for dtype in DTYPES[: 1 if setting.quick else None]]
     yield Table(
         name="ceilings",
         caption="The fastest of a few: a product of two large square matrices, and a copy of 256 MiB, each byte read and "
