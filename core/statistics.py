@@ -209,11 +209,12 @@ def mean_of_seeds(values: Sequence[float]) -> Difference:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p of each of several comparisons, made larger for there being several (Holm 1979)."""
-    if not p_values:
-        return []
-    from statsmodels.stats.multitest import multipletests
-
-    return [float(p) for p in multipletests(p_values, method="holm")[1]]
+    # not by statsmodels, which collects the garbage of the whole process at each call: 0.4 s while a page is drawn
+    order = np.argsort(p_values)
+    stepped = np.asarray(p_values)[order] * np.arange(len(order), 0, -1)
+    corrected = np.empty(len(order))
+    corrected[order] = np.maximum.accumulate(stepped).clip(max=1)
+    return corrected.tolist()
 
 
 def verdict(found: Difference, *, seeds: int | None = None) -> str:

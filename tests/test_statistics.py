@@ -7,6 +7,7 @@ from scipy.special import softmax as scipy_softmax
 from scipy.stats import bootstrap, chi2, ttest_1samp, ttest_rel
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.proportion import test_proportions_2indep as score_test
 
@@ -284,6 +285,12 @@ def test_too_few_seeds_say_so(base, variant):
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.2]) == pytest.approx([0.2]) and holm([]) == []
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_holm_is_that_of_statsmodels(n):
+    p_values = np.random.default_rng(n).uniform(0, 4 / n, n).round(2).clip(max=1).tolist()  # some are equal
+    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1])
 
 
 @pytest.mark.parametrize(
