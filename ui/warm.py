@@ -1,5 +1,6 @@
 """What is slow to import, imported beside the server, once a person has something to look at."""
 
+import gc
 import threading
 
 page_painted = threading.Event()
@@ -17,3 +18,5 @@ def warm() -> None:
         except ValueError:
             pass  # the page that asks for it says so
     loaders.examples()
+    gc.collect()
+    gc.freeze()  # Streamlit looks for garbage after each run of a page, which among all that torch has imported takes 0.4 s

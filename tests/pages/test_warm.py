@@ -1,3 +1,4 @@
+import gc
 import threading
 
 from ui import loaders, warm
@@ -14,13 +15,14 @@ def test_models_are_opened_once_a_page_is_drawn_and_not_before(monkeypatch, mode
     monkeypatch.setattr(warm, "page_painted", painted)
     monkeypatch.setattr(loaders, "model", open_or_refuse)
     monkeypatch.setattr(loaders, "examples", lambda: opened.append("examples"))
+    monkeypatch.setattr(gc, "freeze", lambda: opened.append("frozen"))  # and no page waits for garbage among them
     thread = threading.Thread(target=warm.warm, daemon=True)
     thread.start()
     thread.join(timeout=0.2)
     assert opened == []
     painted.set()
     thread.join(timeout=10)
-    assert opened == ["imdb-encoder", "imdb-bilstm", "examples"]
+    assert opened == ["imdb-encoder", "imdb-bilstm", "examples", "frozen"]
 
 
 def test_a_page_that_ends_early_counts_as_drawn(first_page, monkeypatch):
