@@ -40,21 +40,9 @@ def test_what_went_wrong_is_found_in_a_log(tmp_path):
 
 
 TITLES = [
-    "Inspect",
-    "Evidence",
-    "Heads",
-    "What if",
-    "Score",
-    "Train",
-    "Compare",
-    "Ablate",
-    "Lengths",
-    "Reviews",
-    "Calibration",
-    "Memory",
-    "Backends",
-    "Claims",
-]
+    "Inspect", "Evidence", "Heads", "What if", "Score", "Lengths", "Reviews", "Calibration", "Train", "Compare", "Ablate",
+    "Memory", "Backends", "Claims",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
