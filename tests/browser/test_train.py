@@ -79,6 +79,7 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
         assert stored is not None and stored.step > 0
         page.get_by_text(f"Resume goes on after step {stored.step:,} of").wait_for()
         button(page, "Resume").click()
+        button(page, "Resume").wait_for(state="hidden", timeout=300_000)  # its process may take a while to end
         progress.wait_for(timeout=300_000)  # torch may be slow to import
         begun = [event.step for event in runs.read(id).events if isinstance(event, TrainingStarted)]
         assert begun == [0, stored.step]
