@@ -1,4 +1,6 @@
+import http.client
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,16 @@ def scrolls_sideways(page) -> bool:
     return page.evaluate(
         "[document.documentElement, document.querySelector('[data-testid=stMain]')].some(e => e.scrollWidth > e.clientWidth)"
     )
+
+
+def test_a_tab_that_looks_for_its_server_does_not_keep_it(fresh_server):
+    """uvicorn waits for a connection that was opened as it began to end, for as long as something is asked on it."""
+    for path, lasts in (("/_stcore/health", False), ("/_stcore/host-config", False), ("/", True)):
+        with closing(http.client.HTTPConnection(fresh_server.url.removeprefix("http://"))) as connection:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.status == 200 and answer.read()
+            assert (connection.sock is not None) is lasts, path
 
 
 def test_what_went_wrong_is_found_in_a_log(tmp_path):
