@@ -13,6 +13,7 @@ from core.disk import writing
 from core.events import Failed, Interrupted, Queued
 from core.runs import Run
 from ui import address, controls, markdown, panels
+from ui.ticking import ticking
 
 NEW = "/new"
 """What the address calls a run that is not there yet: a folder's name has no slash."""
@@ -45,7 +46,7 @@ def dated(found: Sequence[Run]) -> dict[str, str]:
 
 def watch(draw: Callable[..., None], run: Run, *known: object) -> None:
     """Draws how a run stands, again each second while its process lives; `draw` gets its id, its state and what is `known`."""
-    st.fragment(draw, run_every=SECONDS_BETWEEN_LOOKS if run.is_alive else None)(run.id, run.state, *known)
+    ticking(draw, SECONDS_BETWEEN_LOOKS if run.is_alive else None)(run.id, run.state, *known)
 
 
 def token(page: str) -> str:

@@ -113,16 +113,17 @@ pages = {
 page = st.navigation(pages, position="hidden" if presenting else "sidebar", expanded=True)
 shown = INSPECT if page is HOME else page
 st.set_page_config(page_title=f"{shown.title} - Attention lab")
-if not presenting:
-    st.title(shown.title)  # before the page's own imports, so that there is something to see at once
-    from ui import running  # which is slower to import than a title to show
+with st._main:  # asked for right after a part of the former page was drawn by itself, Streamlit would go on in that one's place
+    if not presenting:
+        st.title(shown.title)  # before the page's own imports, so that there is something to see at once
+        from ui import running  # which is slower to import than a title to show
 
-    running.line()
-try:
-    from ui import address
+        running.line()
+    try:
+        from ui import address
 
-    with address.answered(page.url_path):
-        page.run()
-finally:  # a page may end early, by st.stop
-    if page is not HOME:
-        page_painted.set()
+        with address.answered(page.url_path):
+            page.run()
+    finally:  # a page may end early, by st.stop
+        if page is not HOME:
+            page_painted.set()

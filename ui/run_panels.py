@@ -12,6 +12,7 @@ from core.events import Failed, StepFinished
 from core.figures.curves import AXES, overlaid
 from core.runs import Run
 from ui import compare, controls, export, launching, loaders, markdown, panels
+from ui.ticking import ticking
 
 SECONDS_BETWEEN_LOOKS = 2
 UNDOABLE = 5
@@ -37,7 +38,7 @@ def no_runs() -> None:
 def table(found: Sequence[Run], baseline: Run | None) -> None:
     """All runs, which are looked at again every few seconds while one of them lives."""
     alive = any(run.is_alive for run in found)
-    draw = st.fragment(_table, run_every=SECONDS_BETWEEN_LOOKS if alive else None)
+    draw = ticking(_table, SECONDS_BETWEEN_LOOKS if alive else None)
     draw({run.id: run.state for run in found}, baseline)
 
 

@@ -1,7 +1,5 @@
 """What runs at this moment, in a few words on every page."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from core import runs
@@ -10,6 +8,7 @@ from core.events import StepFinished, TrainingStarted
 from core.experiments import progress
 from core.runs import Run
 from ui import live, markdown
+from ui.ticking import ticking
 
 SECONDS_BETWEEN_LOOKS = 3.0
 NAME_LENGTH = 25
@@ -17,16 +16,12 @@ NAME_LENGTH = 25
 
 def line() -> None:
     """In the sidebar, where anything runs: a link to the run that has the machine, how far it is, and how many wait."""
-    st.fragment(_draw, run_every=SECONDS_BETWEEN_LOOKS if runs.alive() else None)()
+    with st.sidebar:
+        ticking(_draw, SECONDS_BETWEEN_LOOKS if runs.alive() else None)()
 
 
 def _draw() -> None:
-    # entered here and not around the fragment: a page asked for as this ends is drawn where the fragment was begun
-    with st.sidebar:
-        _alive(runs.alive())
-
-
-def _alive(alive: Sequence[Run]) -> None:
+    alive = runs.alive()
     for run in alive:
         if run.state == "running":
             page = page_of(run)

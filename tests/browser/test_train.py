@@ -3,12 +3,11 @@
 import os
 import random
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Locator, TimeoutError
+from playwright.sync_api import Locator
 
 from core import run_folder, runs
 from core.events import Started, StepFinished, TrainingStarted
@@ -53,27 +52,6 @@ def button(page, name: str) -> Locator:
     return page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)
 
 
-def see(page, what: Locator) -> None:
-    """Waits for what the page shows by itself; where a busy machine keeps it back for a minute, the page is asked for again."""
-    with suppress(TimeoutError):
-        return what.first.wait_for(timeout=60_000)
-    page.reload()
-    what.first.wait_for()
-
-
-def press(page, name: str, effect: Locator) -> None:
-    """Presses a button, and once more where nothing comes of it for a minute, as a person does."""
-    for _ in range(2):
-        button(page, name).first.click()  # there are two for a moment, while a page is exchanged
-        with suppress(TimeoutError):
-            return effect.first.wait_for(timeout=60_000)
-        page.reload()
-        page.get_by_test_id("stMain").get_by_role("button").first.wait_for()
-        if not button(page, name).is_visible():
-            break
-    effect.first.wait_for()
-
-
 def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(root, model_root, tmp_path, page, browser):
     table = small_runs.write_table(tmp_path / "reviews.csv", 400)
     with running(model_root, tmp_path / "log") as server:
@@ -96,17 +74,21 @@ def test_a_run_is_found_again_after_reload_in_another_tab_and_after_a_restart(ro
         page.goto(f"{server.url}/train?train_run={id}")
         progress.wait_for()
         os.kill(int((root / id / "pid").read_text()), signal.SIGTERM)  # of the training itself
-        see(page, page.get_by_text("Interrupted: the system asked it to end after step"))
+        page.get_by_text("Interrupted: the system asked it to end after step").wait_for()
         stored = runs.read(id).kept
         assert stored is not None and stored.step > 0
         page.get_by_text(f"Resume goes on after step {stored.step:,} of").wait_for()
-        press(page, "Resume", button(page, "Stop"))  # its process may take a while to end
-        see(page, progress)
+        button(page, "Resume").click()  # its process may take a while to end
+        button(page, "Stop").wait_for()
+        progress.wait_for()
         begun = [event.step for event in runs.read(id).events if isinstance(event, TrainingStarted)]
         assert begun == [0, stored.step]
         page.get_by_role("link", name="Memory").click()  # every page says what runs
+        page.wait_for_selector("h1:has-text('Memory')")
         page.get_by_test_id("stSidebar").get_by_role("link", name="reviews.csv").click()
-        press(page, "Stop", page.get_by_text("Stopped. Trained for"))
+        page.wait_for_selector("h1:has-text('Train')")
+        button(page, "Stop").click()
+        page.get_by_text("Stopped. Trained for").wait_for()
         page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 5")
         page.locator("[data-testid=stMain]").get_by_role("link", name="Compare").click()
         page.wait_for_selector("h3:has-text('What came of it')")
