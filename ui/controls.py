@@ -162,7 +162,7 @@ def steps(end: int, key: str) -> tuple[int, int] | None:
     """
     if not 2 <= end < 2**53:
         return None
-    chosen = st.slider("Steps", 0, end, (0, end), key=f"{key}_{end}", bind="query-params")
+    chosen = st.slider("Steps", 0, end, (0, end), key=f"{key}_{end}", bind="query-params", format="localized")
     return None if chosen == (0, end) else chosen
 
 

@@ -16,8 +16,9 @@ NAME_LENGTH = 25
 
 def line() -> None:
     """In the sidebar, where anything runs: a link to the run that has the machine, how far it is, and how many wait."""
-    with st.sidebar:
-        ticking(_draw, SECONDS_BETWEEN_LOOKS if runs.alive() else None)()
+    if runs.alive():  # a sidebar with an empty place has a line below the menu
+        with st.sidebar:
+            ticking(_draw, SECONDS_BETWEEN_LOOKS)()
 
 
 def _draw() -> None:
