@@ -1,6 +1,6 @@
 """What the lab takes, measured; results are RESULTS_*.json, and .md for people, as `core.recorded` reads them.
 
-    python -m benchmarks.cpu       everything that two cores can be asked, in about 25 minutes
+    python -m benchmarks.cpu       everything that two cores can be asked, in about 35 minutes
     python -m benchmarks.gpu       the same for a GPU, in at most 6
     python -m benchmarks.arrays    the reviews for a machine without network
 

@@ -1,6 +1,6 @@
-"""Everything, on a CPU: `python -m benchmarks.cpu`, about 25 minutes on two quiet cores."""
+"""Everything, on a CPU: `python -m benchmarks.cpu`, about 35 minutes on two quiet cores."""
 
-from benchmarks import ceilings, cells, generation, inference, pages, sessions, tables, training
+from benchmarks import ceilings, cells, followed, generation, inference, pages, sessions, tables, training
 from benchmarks.suite import Part, main
 
 PARTS: dict[str, Part] = {
@@ -17,9 +17,10 @@ PARTS: dict[str, Part] = {
     "article-d": tables.article_d,
     "pages": pages.part,
     "sessions": sessions.part,
+    "followed": followed.part,
 }
 DESCRIPTION = """\
-Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 25 minutes on
+Measures this lab on a CPU beside the articles' plain code, Hugging Face and torch.nn.TransformerEncoder: about 35 minutes on
 two quiet cores, and 8 more with --peers. Each part is written when it is whole, so that it may be interrupted; --only measures
 some again and keeps the rest of the same day.
 """

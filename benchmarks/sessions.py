@@ -58,12 +58,17 @@ def _texts(n: int) -> list[str]:
 
 def _resident(pages: list[Page], texts: list[str], looks: tuple[int, ...]) -> list[float]:
     """MiB of the server at each look."""
-    (server,) = [one for one in psutil.Process().children() if "streamlit" in one.cmdline()]
-    found = []
+    process, found = server(), []
     for number, text in enumerate(texts, 1):
         page = pages[number % len(pages)]
         press(page, text, "Inspect")
         page.wait_for_function(ANSWERED, arg=page.locator("textarea").input_value(), timeout=120_000)
         if number in looks:
-            found.append(server.memory_info().rss / 2**20)
+            found.append(process.memory_info().rss / 2**20)
+    return found
+
+
+def server() -> psutil.Process:
+    """The server that this process has started."""
+    (found,) = [one for one in psutil.Process().children() if "streamlit" in one.cmdline()]
     return found
