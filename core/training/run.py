@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import distributed
 
 from core import artifact
 from core.checked import to_json
@@ -128,7 +129,7 @@ def train(
     if isinstance(config.model, LinearArchitecture):
         fitted = linear.fit(network, *examples, seed=config.training.seed, emit=emit, stopped=stopped)
     else:
-        with _forgotten_where_diverged(checkpoints):
+        with _forgotten_where_diverged(checkpoints), leave_taken():
             fitted = fit(
                 network, prepared.config, *examples, execution=execution, emit=emit, stopped=stopped,
                 checkpoints=checkpoints if is_first() else None, state=state,
@@ -150,6 +151,17 @@ def _forgotten_where_diverged(checkpoints: Checkpoints) -> Iterator[None]:
         if is_first():
             checkpoints.remove()
         raise
+
+
+@contextmanager
+def leave_taken() -> Iterator[None]:
+    """Ends what ties this process to others that train with it: one still tied, be it by a network, may abort at its exit."""
+    try:
+        yield
+    finally:
+        if distributed.is_available() and distributed.is_initialized():
+            gc.collect()
+            distributed.destroy_process_group()
 
 
 def _untrained(prepared: Prepared) -> tuple[Any, Prepared]:

@@ -58,23 +58,30 @@ from pathlib import Path
 import torch.distributed
 
 from core.training.checkpoint import Checkpoints
+from core.training.run import leave_taken
 from tests.training.test_checkpoint import losses, trainer, weights
 
-whole = trainer("mean")
-expected = losses(whole, 9)
-first = trainer("mean")
-said = losses(first, 4)
-checkpoints = Checkpoints(Path(sys.argv[1]))
-if first.accelerator.is_main_process:
-    checkpoints.write(first.state_dict())
-torch.distributed.barrier()
-second = trainer("mean", seed=7)
-second.load_state_dict(checkpoints.read())
-assert said + losses(second, 5) == expected, (said, expected)
-assert torch.equal(weights(second.network), weights(whole.network))
-drawn = [0.0, 0.0]
-torch.distributed.all_gather_object(drawn, torch.rand(()).item())
-assert drawn[0] != drawn[1], "each drops units of its own"
+
+def check(folder):
+    whole = trainer("mean")
+    expected = losses(whole, 9)
+    first = trainer("mean")
+    said = losses(first, 4)
+    checkpoints = Checkpoints(folder)
+    if first.accelerator.is_main_process:
+        checkpoints.write(first.state_dict())
+    torch.distributed.barrier()
+    second = trainer("mean", seed=7)
+    second.load_state_dict(checkpoints.read())
+    assert said + losses(second, 5) == expected, (said, expected)
+    assert torch.equal(weights(second.network), weights(whole.network))
+    drawn = [0.0, 0.0]
+    torch.distributed.all_gather_object(drawn, torch.rand(()).item())
+    assert drawn[0] != drawn[1], "each drops units of its own"
+
+
+with leave_taken():
+    check(Path(sys.argv[1]))
 """
 
 
